@@ -1,0 +1,66 @@
+# `make` alone lists the targets.
+SHELL := bash
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+TIMED := tools/timed
+
+FOR ?=
+ENGINE ?=
+PORT ?=
+NAME ?= mediation broker
+UPGRADE ?=
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(READY) ## the virtual environment in .venv (2 min)
+
+$(READY): requirements/development.txt requirements/setup.txt requirements/runtime.in pyproject.toml
+	@$(TIMED) set-up 120 tools/setup $(VENV)
+
+.PHONY: java
+java:
+	@python=$$(tools/find-python) && "$$python" src/tocsin/app/java.py
+
+.PHONY: run
+run: java $(READY) ## the platform with its demo, until ^C or FOR=60s; ENGINE=spark|embedded, PORT=8080
+	@$(TIMED) run - $(BIN)/tocsin up --demo $(if $(FOR),--for $(FOR)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PORT),--port $(PORT))
+
+.PHONY: test
+test: java $(READY) ## every test (10 min)
+	@$(TIMED) test 600 $(BIN)/pytest $(TESTS)
+
+.PHONY: test-fast
+test-fast: $(READY) ## the tests without Spark and without kills (1 min)
+	@$(TIMED) test-fast 60 $(BIN)/pytest -m "not spark and not kills" $(TESTS)
+
+.PHONY: check
+check: $(READY) ## lint, format, types, layers (2 min)
+	@$(TIMED) check 120 $(MAKE) lint
+
+.PHONY: lint
+lint:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+.PHONY: bench
+bench: $(READY) ## the benchmarks with their rivals; NAME=mediation for one
+	@$(foreach name,$(NAME),$(TIMED) bench-$(name) - $(BIN)/tocsin bench run $(name) &&) true
+
+.PHONY: requirements
+requirements: ## pin requirements/*.in again, with hashes; UPGRADE=1 takes newer versions
+	@$(TIMED) requirements - tools/pin $(if $(UPGRADE),--upgrade)
+
+.PHONY: clean
+clean: ## remove what was made here; data/ stays
+	rm -rf $(VENV) build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache spark-warehouse metastore_db derby.log
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -rf src/tocsin.egg-info

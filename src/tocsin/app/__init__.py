@@ -1,0 +1,1 @@
+"""The composition root: configuration, lifecycle, the shell that runs effects. It never imports `pipeline`."""

@@ -1,0 +1,212 @@
+"""The delivery engine: one request in flight for each subscription, in order; nobody waits for another's consumer."""
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+
+from tocsin.delivery.backlog import Backlog, Refiller
+from tocsin.delivery.courier import Courier, Sender
+from tocsin.delivery.entry import Entry, Place
+from tocsin.delivery.figures import DeliveryFigures
+from tocsin.delivery.lane import Lane
+from tocsin.delivery.settings import DeliverySettings
+from tocsin.delivery.timers import Timers
+from tocsin.model.delivery import Delivery, Outcome, Result
+from tocsin.model.identity import Instant, SubscriptionId
+
+Prepare = Callable[[Entry], Delivery]
+Settled = Callable[[Entry, Delivery, Outcome], None]
+
+
+class Deliverer:
+    """Made inside the running loop.
+
+    `settled` hears of each entry once that it is delivered, dead or dropped, and before that of each retry. `backlog`
+    gives what follows a place, in order: fewer than asked is no end, none at all is; whatever was offered before it was
+    asked must be in it.
+    """
+
+    def __init__(
+        self,
+        client: Sender,
+        settings: DeliverySettings,
+        *,
+        prepare: Prepare,
+        settled: Settled,
+        backlog: Backlog,
+        now: Callable[[], Instant],
+        random: Random,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._settings = settings
+        self._prepare, self._settled, self._now = prepare, settled, now
+        self._timers = Timers(self._loop)
+        self._courier = Courier(client, settings, self._timers, random, self._heard)
+        self._refiller = Refiller(backlog, settings, self._timers, self._next)
+        self._lanes: dict[SubscriptionId, Lane] = {}
+        self._work: set[Lane] = set()
+        self._held: set[SubscriptionId] = set()
+        self._counts: dict[Result, int] = {"delivered": 0, "retry": 0, "dead": 0, "dropped": 0}
+        self._drained = asyncio.Event()
+        self._draining = 0
+
+    def offer(self, entry: Entry) -> None:
+        lane = self._lanes.get(entry.subscription)
+        if lane is None:
+            offset, index = entry.place
+            lane = self._open(entry.subscription, (offset, index - 1), behind=False)
+        if lane.offer(entry) and len(lane.window) == 1:
+            self._work.add(lane)
+            if lane.stage == "idle" and not lane.held:
+                self._start(lane)
+
+    def seed(self, subscription: SubscriptionId, after: Place) -> None:
+        """Before anything is offered to it: whatever follows that place is still to be delivered."""
+        if subscription in self._lanes:
+            raise ValueError(f"subscription {subscription} has a queue already")
+        lane = self._open(subscription, after, behind=True)
+        self._work.add(lane)
+        self._refiller.ask(lane)
+
+    def forget(self, subscription: SubscriptionId) -> None:
+        """It ended: what waits is dropped; what is in flight may finish but is not tried again."""
+        self._held.discard(subscription)
+        lane = self._lanes.pop(subscription, None)
+        if lane is None:
+            return
+        lane.gone = True
+        flying = lane.stage == "in flight"
+        dropped, made = lane.drop(int(flying)), None if flying else lane.delivery
+        self._courier.leave(lane)
+        if not flying:
+            self._rest(lane)
+        for number, entry in enumerate(dropped):
+            first = number == 0 and made is not None
+            self._drop(entry, made if first else None, lane.attempt if first else 0)
+
+    def hold(self, subscription: SubscriptionId) -> None:
+        """Paused: nothing more is sent to it until it is released."""
+        self._held.add(subscription)
+        if lane := self._lanes.get(subscription):
+            lane.held = True
+            self._look_whether_drained()
+
+    def release(self, subscription: SubscriptionId) -> None:
+        self._held.discard(subscription)
+        if lane := self._lanes.get(subscription):
+            lane.held = False
+            self._next(lane)
+
+    def unsettled(self) -> dict[SubscriptionId, Place]:
+        """For each subscription with work, the place up to which everything is settled."""
+        return {lane.subscription: lane.settled for lane in self._work if not lane.gone}
+
+    def idle(self) -> bool:
+        return all(lane.still() for lane in self._work)
+
+    async def drain(self, seconds: float) -> bool:
+        """Whether everything that is not held was settled within that time."""
+        self._draining += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while not self.idle():
+                    self._drained.clear()
+                    await self._drained.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self._draining -= 1
+        return self.idle()
+
+    async def close(self) -> None:
+        """Answers that come later are not heard; what is unsettled stays so."""
+        self._courier.close()
+        self._timers.close()
+        await self._refiller.close()
+
+    def figures(self) -> DeliveryFigures:
+        counts = self._counts
+        in_flight = sum(origin.in_flight for origin in self._courier.origins.values())
+        return DeliveryFigures(
+            counts["delivered"],
+            counts["retry"],
+            counts["dead"],
+            counts["dropped"],
+            in_flight,
+            sum(len(lane.window) for lane in self._work) - in_flight,
+            sum(lane.behind for lane in self._work),
+            sum(origin.breaker.until is not None for origin in self._courier.origins.values()),
+        )
+
+    def _open(self, subscription: SubscriptionId, after: Place, *, behind: bool) -> Lane:
+        lane = self._lanes[subscription] = Lane(subscription, after, self._settings.window, behind=behind)
+        lane.held = subscription in self._held
+        return lane
+
+    def _start(self, lane: Lane) -> None:
+        """The lane is idle, not held, and has a head."""
+        if lane.delivery is None:
+            try:
+                lane.delivery = self._prepare(lane.window[0])
+            except Exception as error:
+                self._unprepared(lane, error)
+                return
+            lane.attempt = 0
+        self._courier.start(lane)
+
+    def _unprepared(self, lane: Lane, error: Exception) -> None:
+        """There is no delivery to speak of: it is counted and reported, and does not stop what follows."""
+        place = lane.window[0].place
+        lane.advance()
+        self._counts["dropped"] += 1
+        self._report(f"the entry of {lane.subscription} at {place} could not be prepared", error)
+        self._loop.call_soon(self._next, lane)
+
+    def _heard(self, lane: Lane, result: Result, detail: str) -> None:
+        entry, delivery = lane.window[0], lane.delivery
+        assert delivery is not None
+        if result != "retry":
+            lane.advance()
+            lane.delivery = None
+        self._tell(entry, delivery, result, lane.attempt, detail)
+        if result != "retry":
+            self._next(lane)
+        if self._draining:
+            self._look_whether_drained()
+
+    def _tell(self, entry: Entry, delivery: Delivery, result: Result, attempt: int, detail: str) -> None:
+        self._counts[result] += 1
+        outcome = Outcome(delivery.match, delivery.at, delivery.index, self._now(), result, attempt, detail)
+        try:
+            self._settled(entry, delivery, outcome)
+        except Exception as error:
+            self._report(f"the outcome of {entry.subscription} at {entry.place} was not taken", error)
+
+    def _drop(self, entry: Entry, made: Delivery | None, attempt: int) -> None:
+        try:
+            delivery = made or self._prepare(entry)
+        except Exception as error:
+            self._counts["dropped"] += 1
+            self._report(f"the dropped entry of {entry.subscription} at {entry.place} could not be prepared", error)
+        else:
+            self._tell(entry, delivery, "dropped", attempt, "the subscription ended")
+
+    def _next(self, lane: Lane) -> None:
+        if lane.may_start():
+            self._start(lane)
+        elif not lane.has_work():
+            self._rest(lane)
+        if lane.behind:
+            self._refiller.ask(lane)
+
+    def _rest(self, lane: Lane) -> None:
+        self._work.discard(lane)
+        if self._draining:
+            self._look_whether_drained()
+
+    def _look_whether_drained(self) -> None:
+        if self.idle():
+            self._drained.set()
+
+    def _report(self, message: str, error: Exception) -> None:
+        self._loop.call_exception_handler({"message": message, "exception": error})

@@ -1,0 +1,67 @@
+"""Where a subscription's queue stands with its consumer."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Literal
+
+from tocsin.delivery.breaker import Breaker
+from tocsin.delivery.entry import Place
+from tocsin.delivery.queue import Queue
+from tocsin.delivery.settings import DeliverySettings
+from tocsin.model.delivery import Delivery
+from tocsin.model.identity import SubscriptionId
+from tocsin.wire.answer import Answer
+
+# "blocked" waits in its origin's line. Not an Enum: to read a member costs as much as to call a function.
+Stage = Literal["idle", "in flight", "backing off", "blocked"]
+
+
+class Origin:
+    """A scheme, host and port: one breaker, a bound on requests at a time, and the lanes that wait for either."""
+
+    __slots__ = ("_most", "alarmed", "breaker", "in_flight", "lanes", "line", "name")
+
+    def __init__(self, name: str, settings: DeliverySettings) -> None:
+        self.name = name
+        self.breaker = Breaker(settings)
+        self.line: deque[Lane] = deque()
+        self.lanes = 0
+        self.in_flight = 0
+        self.alarmed = False
+        self._most = settings.in_flight_per_origin
+
+    def free(self) -> bool:
+        """Whether a lane may pass with nothing to ask or to remember."""
+        return self.breaker.until is None and self.in_flight < self._most and not self.line
+
+    def admits(self, now: float) -> bool:
+        return self.in_flight < self._most and self.breaker.admits(now)
+
+
+class Lane(Queue):
+    __slots__ = ("address", "answered", "attempt", "delivery", "gone", "held", "origin", "stage")
+
+    def __init__(self, subscription: SubscriptionId, after: Place, size: int, *, behind: bool = False) -> None:
+        super().__init__(subscription, after, size, behind=behind)
+        self.stage: Stage = "idle"
+        self.held = False
+        self.gone = False
+        self.attempt = 0
+        self.delivery: Delivery | None = None
+        self.address = ""
+        self.origin: Origin | None = None
+        self.answered: Callable[[Answer], None] = _unexpected
+
+    def has_work(self) -> bool:
+        return bool(self.window) or self.behind
+
+    def may_start(self) -> bool:
+        return self.stage == "idle" and not self.held and bool(self.window)
+
+    def still(self) -> bool:
+        """Nothing moves here unless somebody releases it."""
+        return self.held and self.stage != "in flight"
+
+
+def _unexpected(answer: Answer) -> None:
+    raise RuntimeError(f"an answer nobody asked for: {answer.status}")

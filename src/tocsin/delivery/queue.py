@@ -1,0 +1,81 @@
+"""A subscription's queue: a bounded window on what is to be delivered, in the order of places.
+
+When the window is full the queue is behind: offers are only noted, and what follows the window is asked of the backlog.
+It is level again when the backlog has nothing more and nothing was offered since it was asked.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+from tocsin.delivery.entry import Entry, Place
+from tocsin.model.identity import SubscriptionId
+
+
+class Queue:
+    __slots__ = ("_horizon", "_newest", "_size", "asking", "behind", "last", "settled", "subscription", "window")
+
+    def __init__(self, subscription: SubscriptionId, after: Place, size: int, *, behind: bool = False) -> None:
+        self.subscription = subscription
+        self.window: deque[Entry] = deque()
+        self.last = self.settled = after
+        self.behind = behind
+        self.asking = False
+        self._newest = self._horizon = after
+        self._size = size
+
+    def offer(self, entry: Entry) -> bool:
+        """Whether it joined the window. What is known already is passed over."""
+        if self.behind:
+            self._newest = max(self._newest, entry.place)
+            return False
+        if entry.place <= self.last:
+            return False
+        if len(self.window) >= self._size:
+            self.behind = True
+            self._newest = entry.place
+            return False
+        self.window.append(entry)
+        self.last = entry.place
+        return True
+
+    def advance(self) -> None:
+        """The head is settled."""
+        self.settled = self.window.popleft().place
+
+    def wants(self) -> bool:
+        """Whether the backlog should be asked: there is room for half a window."""
+        return self.behind and not self.asking and 2 * len(self.window) <= self._size
+
+    def ask(self) -> tuple[Place, int]:
+        """After which place, and how many; what is offered from now on may not be in the reply."""
+        self.asking = True
+        self._horizon = self._newest
+        return self.last, self._size - len(self.window)
+
+    def refill(self, entries: Sequence[Entry]) -> None:
+        self.asking = False
+        before = self.last
+        for entry in entries:
+            if entry.place > self.last and len(self.window) < self._size:
+                self.window.append(entry)
+                self.last = entry.place
+        if self.last == before and self._newest <= self._horizon:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        self.behind = False
+        self.last = max(self.last, self._newest)
+        if not self.window:
+            self.settled = self.last
+
+    def missed(self) -> None:
+        """The backlog could not be read: it may be asked again."""
+        self.asking = False
+
+    def drop(self, keep: int) -> list[Entry]:
+        """Ended: what waits goes, but for the head when it is in flight."""
+        dropped = list(self.window)[keep:]
+        while len(self.window) > keep:
+            self.window.pop()
+        self.behind = False
+        return dropped

@@ -1,0 +1,1 @@
+"""Normalise, match, customise: composed once, for the node and for Spark."""

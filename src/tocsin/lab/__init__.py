@@ -1,0 +1,1 @@
+"""Benchmarks with their rivals, and the papers' experiments."""

@@ -1,0 +1,119 @@
+"""Topic expressions of many subscriptions in one trie; the oracle that evaluates one by one stands beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
+
+from tocsin.model.filters import ANY, DESCEND, TopicIs
+from tocsin.model.names import QName, Topic
+
+Key = TypeVar("Key", bound=Hashable)
+REMEMBERED_TOPICS = 16_384
+
+
+def topic_matches(expression: TopicIs, topic: Topic) -> bool:
+    """The oracle: what the grammar says, one expression and one topic."""
+    return any(_matches(path, topic.steps) for path in expression.alternatives)
+
+
+def _matches(path: tuple[QName | str, ...], steps: tuple[QName, ...]) -> bool:
+    if not path:
+        return not steps
+    if path[0] == DESCEND:
+        return _matches(path[1:], steps) or (bool(steps) and _matches(path, steps[1:]))
+    return bool(steps) and _step_matches(path[0], steps[0]) and _matches(path[1:], steps[1:])
+
+
+def _step_matches(wanted: QName | str, step: QName) -> bool:
+    if isinstance(wanted, str):
+        return wanted == ANY
+    return wanted.namespace == step.namespace and wanted.local in ("*", step.local)
+
+
+class _Branch(Generic[Key]):
+    __slots__ = ("descend", "keys", "loops", "next")
+
+    def __init__(self, loops: bool = False) -> None:
+        self.next: dict[QName | str, _Branch[Key]] = {}
+        self.descend: _Branch[Key] | None = None
+        self.loops = loops
+        self.keys: dict[Key, None] = {}
+
+    def grow(self, step: QName | str) -> _Branch[Key]:
+        if step == DESCEND:
+            if self.descend is None:
+                self.descend = _Branch(loops=True)
+            return self.descend
+        return self.next.setdefault(step, _Branch())
+
+
+class TopicIndex(Generic[Key]):
+    """`match` walks all expressions at once; topics seen before are a dictionary look-up until a change."""
+
+    def __init__(self) -> None:
+        self._root: _Branch[Key] = _Branch()
+        self._seen: dict[Topic, frozenset[Key]] = {}
+
+    def add(self, key: Key, expression: TopicIs) -> None:
+        self._seen.clear()
+        for path in expression.alternatives:
+            branch = self._root
+            for step in path:
+                branch = branch.grow(step)
+            branch.keys[key] = None
+
+    def remove(self, key: Key, expression: TopicIs) -> None:
+        self._seen.clear()
+        for path in expression.alternatives:
+            self._prune(key, path)
+
+    def match(self, topic: Topic) -> frozenset[Key]:
+        found = self._seen.get(topic)
+        if found is None:
+            if len(self._seen) >= REMEMBERED_TOPICS:
+                self._seen.clear()
+            found = self._seen[topic] = frozenset(self._walk(topic))
+        return found
+
+    def _walk(self, topic: Topic) -> Iterable[Key]:
+        active = _closure([self._root])
+        for step in topic.steps:
+            reached: dict[int, _Branch[Key]] = {}
+            namespace = QName(step.namespace, "*")
+            for branch in active:
+                if branch.loops:
+                    reached[id(branch)] = branch
+                for name in (step, namespace, ANY):
+                    if (below := branch.next.get(name)) is not None:
+                        reached[id(below)] = below
+            active = _closure(reached.values())
+        for branch in active:
+            yield from branch.keys
+
+    def _prune(self, key: Key, path: tuple[QName | str, ...]) -> None:
+        trail = [self._root]
+        for step in path:
+            below = trail[-1].descend if step == DESCEND else trail[-1].next.get(step)
+            if below is None:
+                return
+            trail.append(below)
+        trail[-1].keys.pop(key, None)
+        for step, parent, branch in zip(reversed(path), reversed(trail[:-1]), reversed(trail), strict=False):
+            if branch.keys or branch.next or branch.descend:
+                return
+            if step == DESCEND:
+                parent.descend = None
+            else:
+                del parent.next[step]
+
+
+def _closure(branches: Iterable[_Branch[Key]]) -> list[_Branch[Key]]:
+    """With the branches reached by descending no level at all."""
+    reached = {id(branch): branch for branch in branches}
+    for branch in list(reached.values()):
+        below = branch.descend
+        while below is not None and id(below) not in reached:
+            reached[id(below)] = below
+            below = below.descend
+    return list(reached.values())

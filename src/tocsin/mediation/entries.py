@@ -1,0 +1,97 @@
+"""The rule tables: where in a message each entry of the normalised information set stands.
+
+Normalisation takes the action that table 3 of WS-Messenger gives: present is transformed, absent and defaulted is
+added, absent and optional is none, absent and required is a fault. What no entry names is ignored.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tocsin.markup.xml import Element
+from tocsin.model.refusal import Refusal
+
+Found = dict[str, Element]
+
+
+class Entry(Struct, frozen=True):
+    """`path` is made of Clark names below the message's element; a last step `@name` is an attribute."""
+
+    name: str
+    path: tuple[str, ...]
+    required: bool = False
+    default: str | None = None
+
+
+class Values:
+    """The entries that were found."""
+
+    __slots__ = ("_found",)
+
+    def __init__(self, found: Mapping[str, Element | str | None]) -> None:
+        self._found = found
+
+    def element(self, name: str) -> Element | None:
+        value = self._found.get(name)
+        return None if isinstance(value, str) else value
+
+    def needed(self, name: str) -> Element:
+        value = self.element(name)
+        if value is None:  # the table said `required`, so read_entries has refused already
+            raise LookupError(name)
+        return value
+
+    def text(self, name: str) -> str | None:
+        value = self._found.get(name)
+        return value if value is None or isinstance(value, str) else text_of(value)
+
+
+def read_entries(element: Element, entries: tuple[Entry, ...]) -> Values:
+    found: dict[str, Element | str | None] = {}
+    for entry in entries:
+        value = _at(element, entry.path)
+        if value is None:
+            if entry.required:
+                raise Refusal("malformed", f"{_shown(element.tag)} lacks {' / '.join(map(_shown, entry.path))}")
+            value = entry.default
+        found[entry.name] = value
+    return Values(found)
+
+
+def children(element: Element, names: Mapping[str, str]) -> Found:
+    """The first child for each name, in one pass; the hot path's form of a table with paths of one step."""
+    found: Found = {}
+    for child in element:
+        name = names.get(child.tag)
+        if name is not None and name not in found:
+            found[name] = child
+    return found
+
+
+def text_of(element: Element | None) -> str:
+    text = None if element is None else element.text
+    return text.strip() if text else ""
+
+
+def first_child(element: Element) -> Element | None:
+    """The first child element, past comments and processing instructions."""
+    for child in element:
+        if type(child.tag) is str:
+            return child
+    return None
+
+
+def _at(element: Element, path: tuple[str, ...]) -> Element | str | None:
+    here: Element | None = element
+    for step in path:
+        if here is None:
+            return None
+        if step.startswith("@"):
+            value = here.get(step[1:])
+            return None if value is None else str(value)
+        here = here.find(step)
+    return here
+
+
+def _shown(name: object) -> str:
+    return str(name).rpartition("}")[2]

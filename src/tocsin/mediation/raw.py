@@ -1,0 +1,28 @@
+"""Anything else posted to `/broker/publish`: the body as it is, under the topic its address names."""
+
+from tocsin.markup import xml
+from tocsin.mediation.payloads import is_xml
+from tocsin.model.identity import MessageId
+from tocsin.model.names import NO_TOPIC, QName, Topic, qname
+from tocsin.model.notification import Notification, Payload
+from tocsin.model.records import Accepted
+from tocsin.model.refusal import Refusal
+
+NAME = "raw"
+
+
+def notifications(record: Accepted, tail: Topic | None) -> tuple[Notification, ...]:
+    headers = dict(record.headers)
+    payload = Payload(headers.get("content-type", "application/octet-stream"), record.body)
+    name = MessageId(f"urn:uuid:{record.cause}")
+    topic = tail or NO_TOPIC
+    return (Notification(name, record.at, 0, record.when, NAME, record.cause, "", topic, _type(payload), (), payload),)
+
+
+def _type(payload: Payload) -> QName | None:
+    if not is_xml(payload.media_type):
+        return None
+    try:
+        return qname(str(xml.parse(payload.data).tag))
+    except xml.MarkupError as problem:
+        raise Refusal("malformed", str(problem)) from None

@@ -1,0 +1,39 @@
+"""What is to be sent, and what came of it."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tocsin.model.identity import Instant, MessageId, Pairs, SubscriptionId
+from tocsin.model.subscription import Endpoint, Position
+
+
+class Match(Struct, frozen=True, array_like=True):
+    notification: MessageId
+    subscription: SubscriptionId
+    bindings: Pairs = ()
+
+
+class Delivery(Struct, frozen=True, array_like=True):
+    """One HTTP request to one consumer, complete."""
+
+    match: Match
+    at: Position
+    index: int
+    to: Endpoint
+    headers: Pairs
+    body: bytes
+    attempt: int = 0
+
+
+Result = Literal["delivered", "retry", "dead", "dropped"]
+
+
+class Outcome(Struct, frozen=True, array_like=True):
+    match: Match
+    at: Position
+    index: int
+    when: Instant
+    result: Result
+    attempt: int
+    detail: str

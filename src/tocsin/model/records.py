@@ -1,0 +1,32 @@
+"""The log: all that a node knows, in one order."""
+
+from msgspec import Struct
+
+from tocsin.model.identity import Instant, Node, Pairs
+from tocsin.model.subscription import Position, Subscription
+
+__all__ = ["Accepted", "Changed", "Node", "Position", "Record"]
+
+
+class Accepted(Struct, frozen=True, array_like=True, tag="a", gc=False):
+    """A request that was accepted, as it came. Its notifications are a pure function of it."""
+
+    at: Position
+    when: Instant
+    door: str
+    dialect: str
+    headers: Pairs
+    principal: str | None
+    cause: str
+    body: bytes
+
+
+class Changed(Struct, frozen=True, array_like=True, tag="c"):
+    """A subscription's new state, whole: subscribed, renewed, paused or ended."""
+
+    at: Position
+    when: Instant
+    subscription: Subscription
+
+
+Record = Accepted | Changed

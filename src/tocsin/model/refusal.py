@@ -1,0 +1,30 @@
+"""Why a request is refused: one word for each reason, turned into a fault by a table of the caller's dialect."""
+
+from typing import Literal
+
+Reason = Literal[
+    "malformed",  # not readable as what it claims to be
+    "must-understand",
+    "unknown-operation",
+    "unknown-subscription",
+    "unknown-topic-dialect",
+    "bad-topic-expression",
+    "unsupported-filter",
+    "bad-filter",
+    "bad-expiry",
+    "unsupported-delivery",
+    "bad-consumer",
+    "too-large",
+    "overloaded",
+    "cannot-store",
+]
+OUR_FAULT: frozenset[Reason] = frozenset({"overloaded", "cannot-store"})
+
+
+class Refusal(Exception):
+    """Carries what is wrong and, where there is one, what to do about it."""
+
+    def __init__(self, reason: Reason, text: str) -> None:
+        super().__init__(text)
+        self.reason: Reason = reason
+        self.text = text

@@ -1,0 +1,58 @@
+"""Who wants to be told, of what, and in which form."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+from tocsin.model.filters import Filter
+from tocsin.model.identity import Instant, Node, SubscriptionId
+
+
+class Position(Struct, frozen=True, array_like=True, order=True):
+    """A place in the log of one node; offsets count records from zero."""
+
+    node: Node
+    offset: int
+
+
+class Endpoint(Struct, frozen=True):
+    """Where to send; reference parameters are kept verbatim, `secret` is the name of a secret."""
+
+    address: str
+    reference: bytes = b""
+    secret: str | None = None
+
+
+class Form(Struct, frozen=True):
+    """How a subscriber wants to be spoken to, remembered from the request it made."""
+
+    dialect: str
+    soap: str | None = None
+    addressing: str | None = None
+    wrapped: bool = True
+    expires_as: Literal["time", "duration"] = "time"
+    max_latency_ms: int = 0
+
+
+State = Literal["active", "paused", "suspended", "ended"]
+
+
+class Subscription(Struct, frozen=True, cache_hash=True):
+    """A conjunction of filters and a consumer; without a consumer it is a pull point."""
+
+    id: SubscriptionId
+    owner: str | None
+    consumer: Endpoint | None
+    end_to: Endpoint | None
+    form: Form
+    filters: tuple[Filter, ...]
+    since: Position
+    expires: Instant | None
+    state: State = "active"
+    reason: str = ""
+
+    def wants_at(self, at: Position, when: Instant) -> bool:
+        """Whether it stands for a notification accepted there and then, filters aside."""
+        return (
+            self.state == "active" and at.offset >= self.since.offset and (self.expires is None or self.expires > when)
+        )

@@ -1,0 +1,24 @@
+"""Spark's checkpoint and our outbox must tell of the same batches."""
+
+from pathlib import Path
+
+from tocsin.pipeline.errors import OutOfStep
+from tocsin.pipeline.places import Places
+from tocsin.store.outbox import Outbox
+
+
+def check_in_step(data: Path, outbox: Outbox) -> None:
+    """A batch is planned, published, committed, in that order. Anything else would lose batches without a word."""
+    places = Places(data)
+    published = max(outbox.committed() | {-1})
+    planned, finished = (_last(places.checkpoint / name) for name in ("offsets", "commits"))
+    if finished <= published <= planned:
+        return
+    raise OutOfStep(
+        f"{places.checkpoint} ends at batch {planned} (finished {finished}) and {places.outbox} at batch {published}:"
+        " they do not belong together; restore both from one backup"
+    )
+
+
+def _last(folder: Path) -> int:
+    return max((int(path.name) for path in folder.glob("[0-9]*") if path.name.isdecimal()), default=-1)

@@ -1,0 +1,40 @@
+"""Where things lie in a data directory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Places:
+    data: Path
+
+    @property
+    def database(self) -> Path:
+        return self.data / "tocsin.db"
+
+    @property
+    def outbox(self) -> Path:
+        return self.data / "outbox.db"
+
+    @property
+    def tables(self) -> Path:
+        return self.data / "tables"
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.data / "checkpoint"
+
+    @property
+    def scratch(self) -> Path:
+        return self.data / "scratch"
+
+    @property
+    def spark_log(self) -> Path:
+        return self.data / "spark.log"
+
+    @property
+    def lock(self) -> Path:
+        return self.data / "pipeline.lock"
+
+    def log(self, name: str) -> Path:
+        return self.data / name

@@ -1,0 +1,147 @@
+"""The data source "tocsin-log": the node's log and the senders' outcomes, read by offset."""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from tocsin.pipeline.errors import LostRecords
+from tocsin.pipeline.places import Places
+from tocsin.store.log_reader import LogReader
+
+NAME = "tocsin-log"
+LOG, OUTCOMES = "log", "outcomes"
+SCHEMA = pa.schema([("log", pa.string()), ("offset", pa.int64()), ("payload", pa.binary())])
+
+_CHUNK_ROWS = 1_000
+_CHUNK_BYTES = 4 << 20
+Offsets = dict[str, int]
+
+
+class Span(InputPartition):  # type: ignore[misc]
+    """A range of one log, for one task."""
+
+    def __init__(self, log: str, start: int, stop: int) -> None:
+        super().__init__((log, start, stop))
+        self.log, self.start, self.stop = log, start, stop
+
+
+def spans(log: str, start: int, stop: int, parts: int, least: int) -> list[Span]:
+    """At most `parts` ranges in order, none smaller than `least` records unless it is the only one."""
+    count = max(1, min(parts, (stop - start) // least))
+    cuts = [start + (stop - start) * part // count for part in range(count + 1)]
+    return [Span(log, *cut) for cut in pairwise(cuts) if cut[0] < cut[1]]
+
+
+def admit(start: Offsets, end: Offsets, rows: int) -> Offsets:
+    """How far the next batch goes. Of a full batch each log may have half, so that neither starves the other."""
+    waiting = end[OUTCOMES] - start[OUTCOMES]
+    log = min(end[LOG] - start[LOG], rows - min(waiting, rows // 2))
+    return {LOG: start[LOG] + log, OUTCOMES: start[OUTCOMES] + min(waiting, rows - log)}
+
+
+def read_span(data: Path, span: Span) -> Iterator[pa.RecordBatch]:
+    """A span's records in batches of bounded size; says so when one is missing."""
+    rows: list[tuple[int, bytes]] = []
+    size, reached = 0, span.start
+    for offset, payload in LogReader(Places(data).log(span.log)).frames(span.start, span.stop):
+        rows.append((offset, payload))
+        size, reached = size + len(payload), offset + 1
+        if len(rows) == _CHUNK_ROWS or size >= _CHUNK_BYTES:
+            yield _batch(span.log, rows)
+            rows, size = [], 0
+    if reached != span.stop:
+        raise LostRecords(f"the {span.log} in {data} should have records up to {span.stop} and ends at {reached}")
+    if rows:
+        yield _batch(span.log, rows)
+
+
+def _batch(log: str, rows: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
+    offsets, payloads = zip(*rows, strict=True)
+    return pa.RecordBatch.from_arrays([pa.array([log] * len(rows)), pa.array(offsets), pa.array(payloads)], schema=SCHEMA)
+
+
+class _Options:
+    """The data source's options, typed. They travel to the workers."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        self.data = Path(options["data"])
+        self.rows = int(options.get("rows", 5_000))
+        self.parts = int(options.get("parts", 1))
+        self.least = int(options.get("least", 200))
+        self.start = int(options.get("start", 0))
+        self.stop = int(options.get("stop", 0))
+
+
+class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+        self._limit: Offsets | None = None
+
+    @cached_property
+    def _logs(self) -> dict[str, LogReader]:
+        places = Places(self._options.data)
+        return {name: LogReader(places.log(name)) for name in (LOG, OUTCOMES)}
+
+    def initialOffset(self) -> Offsets:  # noqa: N802
+        return {name: log.start() for name, log in self._logs.items()}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadMaxRows(self._options.rows)
+
+    def latestOffset(self, start: Offsets, limit: ReadLimit) -> Offsets:  # noqa: N802
+        end = self._limit or self._end()
+        for name, stop in end.items():
+            if stop < start[name]:
+                raise LostRecords(
+                    f"the {name} in {self._options.data} ends at record {stop}, but {start[name]} were read before:"
+                    " it was lost or replaced"
+                )
+        return admit(start, end, limit.max_rows if isinstance(limit, ReadMaxRows) else sum(end.values()))
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._limit = self._end()
+
+    def partitions(self, start: Offsets, end: Offsets) -> Sequence[Span]:
+        parts, least = self._options.parts, self._options.least
+        return [span for name in (LOG, OUTCOMES) for span in spans(name, start[name], end[name], parts, least)]
+
+    def read(self, partition: Span) -> Iterator[pa.RecordBatch]:
+        return read_span(self._options.data, partition)
+
+    def _end(self) -> Offsets:
+        return {name: log.end() for name, log in self._logs.items()}
+
+
+class LogRange(DataSourceReader):  # type: ignore[misc]
+    """A range of the node's log, as a batch."""
+
+    def __init__(self, options: _Options) -> None:
+        self._options = options
+
+    def partitions(self) -> Sequence[Span]:
+        options = self._options
+        found = spans(LOG, options.start, options.stop, options.parts, options.least)
+        return found or [Span(LOG, options.start, options.start)]
+
+    def read(self, partition: Span) -> Iterator[pa.RecordBatch]:
+        return read_span(self._options.data, partition)
+
+
+class LogSource(DataSource):  # type: ignore[misc]
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        return "log string, offset bigint, payload binary"
+
+    def reader(self, schema: object) -> LogRange:
+        return LogRange(_Options(dict(self.options)))
+
+    def streamReader(self, schema: object) -> LogStream:  # noqa: N802
+        return LogStream(_Options(dict(self.options)))

@@ -1,0 +1,106 @@
+"""The tables: Parquet in `batch=<id>`. Only committed batches count; whoever reads goes through here."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from tocsin.pipeline.places import Places
+from tocsin.store.outbox import Outbox
+
+_TEXT, _NUMBER, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
+_PLACE = [("node", _TEXT), ("offset", _NUMBER), ("index", pa.int32())]
+
+NOTIFICATIONS, MATCHES, HISTORY, ERRORS = "notifications", "matches", "history", "errors"
+DELIVERIES = "deliveries"  # on their way to the outbox, gone when they are in it
+SCHEMAS = {
+    NOTIFICATIONS: pa.schema(
+        [
+            ("id", _TEXT),
+            *_PLACE,
+            ("when", _TIME),
+            *((name, _TEXT) for name in ("dialect", "producer", "topic", "type")),
+            ("attributes", pa.map_(_TEXT, _TEXT)),
+            ("media_type", _TEXT),
+            ("payload", pa.binary()),
+            ("cause", _TEXT),
+        ]
+    ),
+    MATCHES: pa.schema([("notification", _TEXT), *_PLACE, ("subscription", _TEXT), ("when", _TIME)]),
+    HISTORY: pa.schema(
+        [
+            ("notification", _TEXT),
+            ("subscription", _TEXT),
+            *_PLACE,
+            ("when", _TIME),
+            ("result", _TEXT),
+            ("attempt", pa.int32()),
+            ("detail", _TEXT),
+        ]
+    ),
+    ERRORS: pa.schema([("log", _TEXT), ("offset", _NUMBER), ("subscription", _TEXT), ("reason", _TEXT)]),
+    DELIVERIES: pa.schema([("delivery", pa.binary())]),
+}
+KEPT = (NOTIFICATIONS, MATCHES, HISTORY, ERRORS)
+
+
+def folder(data: Path, table: str, batch: int) -> Path:
+    return Places(data).tables / table / f"batch={batch}"
+
+
+def clear(data: Path, batch: int, *tables: str) -> None:
+    """What an earlier attempt at the batch left must not mix with what the next one writes."""
+    for table in tables or SCHEMAS:
+        shutil.rmtree(folder(data, table, batch), ignore_errors=True)
+
+
+def files(data: Path, table: str, batches: set[int]) -> list[Path]:
+    root = Places(data).tables / table
+    found = [path for path in root.glob("batch=*/*.parquet") if _batch_of(path) in batches]
+    return sorted(found, key=lambda path: (_batch_of(path), path.name))
+
+
+def _batch_of(path: Path) -> int:
+    return int(path.parent.name.removeprefix("batch="))
+
+
+def committed(data: Path) -> set[int]:
+    if not Places(data).outbox.exists():
+        return set()
+    outbox = Outbox.open(Places(data).outbox, read_only=True)
+    try:
+        return outbox.committed()
+    finally:
+        outbox.close()
+
+
+def read(spark: SparkSession, data: Path, table: str) -> DataFrame:
+    """A table as Spark sees it, with the column `batch`."""
+    schema = from_arrow_schema(SCHEMAS[table]).add("batch", "bigint")
+    folders = sorted({str(path.parent) for path in files(data, table, committed(data))})
+    if not folders:
+        return spark.createDataFrame([], schema)
+    root = Places(data).tables / table
+    return spark.read.schema(schema).option("basePath", str(root)).parquet(*folders)
+
+
+def scan(data: Path, table: str) -> pa.Table:
+    """The same without Spark, for small tables."""
+    found = [pq.ParquetFile(path).read() for path in files(data, table, committed(data))]
+    return pa.concat_tables(found) if found else SCHEMAS[table].empty_table()
+
+
+def count(data: Path, table: str, batches: set[int]) -> int:
+    return sum(int(pq.read_metadata(path).num_rows) for path in files(data, table, batches))
+
+
+def deliveries(data: Path, batch: int) -> Iterator[bytes]:
+    """In the order of the log: the parts are numbered in it."""
+    for path in files(data, DELIVERIES, {batch}):
+        with pq.ParquetFile(path) as file:
+            for each in file.iter_batches(batch_size=1_000):
+                yield from each.column(0).to_pylist()

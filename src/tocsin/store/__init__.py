@@ -1,0 +1,1 @@
+"""What is kept: the log, the database beside it, the outbox."""

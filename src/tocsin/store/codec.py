@@ -1,0 +1,39 @@
+"""Records and other values as bytes on disk."""
+
+import msgspec
+
+from tocsin.model.delivery import Delivery
+from tocsin.model.records import Accepted, Changed, Record
+from tocsin.store.errors import StoreError
+
+_ENCODER = msgspec.msgpack.Encoder()
+_RECORD: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Accepted | Changed)
+_DELIVERY = msgspec.msgpack.Decoder(Delivery)
+_CHANGED_TAG = b"\xa1c"
+
+
+class Undecodable(StoreError):
+    """The bytes are whole, but not the value they should be."""
+
+
+def encode(value: Record | Delivery) -> bytes:
+    return _ENCODER.encode(value)
+
+
+def decode(payload: bytes) -> Record:
+    try:
+        return _RECORD.decode(payload)
+    except msgspec.MsgspecError as problem:
+        raise Undecodable(f"not a record of the log: {problem}") from problem
+
+
+def decode_delivery(body: bytes) -> Delivery:
+    try:
+        return _DELIVERY.decode(body)
+    except msgspec.MsgspecError as problem:
+        raise Undecodable(f"not a delivery: {problem}") from problem
+
+
+def is_change(payload: bytes) -> bool:
+    """Whether a record is a `Changed`, without decoding it: its tag follows the one byte that opens its array."""
+    return payload[1:3] == _CHANGED_TAG

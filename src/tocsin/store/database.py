@@ -1,0 +1,110 @@
+"""The node's database beside the log: what it must remember and cannot read from the log at once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Literal, Self
+
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.records import Changed
+from tocsin.model.subscription import Subscription
+from tocsin.store import changes, dead_letters, progress
+from tocsin.store.connection import Connection
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.errors import EngineMismatch
+
+Engine = Literal["embedded", "spark"]
+_META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
+_SCHEMA = (";".join((_META, changes.SCHEMA, progress.SCHEMA, dead_letters.SCHEMA)),)
+
+
+class Store:
+    """Written by the node only, from any of its threads; others open it to read."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._saving = Lock()
+        self._saved: progress.Cursors | None = None  # what the database has, once known
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Self:
+        return cls(Connection.open(path, _SCHEMA, read_only=read_only))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def meta(self, key: str) -> str | None:
+        rows = self._connection.rows("SELECT value FROM meta WHERE key = ?", (key,))
+        return rows[0][0] if rows else None
+
+    def set_meta(self, key: str, value: str) -> None:
+        with self._connection.write("FULL") as transaction:
+            transaction.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def claim_engine(self, engine: Engine) -> None:
+        """The first engine to come owns the data directory: two would deliver everything twice."""
+        with self._connection.write("FULL") as transaction:
+            transaction.execute("INSERT OR IGNORE INTO meta VALUES ('engine', ?)", (engine,))
+            owner = transaction.execute("SELECT value FROM meta WHERE key = 'engine'").fetchone()[0]
+        if owner != engine:
+            raise EngineMismatch(
+                f"this data directory belongs to the {owner} engine, not to {engine}:"
+                f" start with --engine {owner}, or name another directory with --data"
+            )
+
+    def apply(self, changed: Sequence[Changed]) -> None:
+        """What a power cut takes away here is read from the log again, from `applied` on."""
+        with self._connection.write("NORMAL") as transaction:
+            changes.add(transaction, changed)
+
+    def applied(self) -> int:
+        """Every change below it is here. Progress counts too: a record is matched only after the changes before it."""
+        return max(changes.end(self._connection), self.progress()[0])
+
+    def changes(self, *, since: int = 0, before: int | None = None) -> Iterator[Changed]:
+        return changes.between(self._connection, since, before)
+
+    def state_as_of(self, offset: int) -> list[Subscription]:
+        """The subscriptions that a record at that offset meets; those ended are left out, those expired are not."""
+        return changes.as_of(self._connection, offset)
+
+    def current(self) -> list[Subscription]:
+        return changes.as_of(self._connection, None)
+
+    def save_progress(
+        self,
+        matched_to: int,
+        cursors: Mapping[SubscriptionId, tuple[int, int]],
+        dead: Sequence[DeadLetter] = (),
+        revived: Sequence[int] = (),
+    ) -> None:
+        """One transaction. `cursors` is the whole set: a subscription not in it has nothing left to send.
+
+        A dead letter that was tried again in vain is in `dead` again; one that was delivered is in `revived`.
+        """
+        with self._saving:
+            saved = self.progress()[1] if self._saved is None else self._saved
+            self._saved = None  # unknown again, should this fail
+            with self._connection.write("FULL") as transaction:
+                progress.save(transaction, matched_to, saved, cursors)
+                dead_letters.keep(transaction, dead)
+                dead_letters.remove(transaction, revived)
+            self._saved = dict(cursors)
+
+    def progress(self) -> tuple[int, dict[SubscriptionId, tuple[int, int]]]:
+        return progress.load(self._connection)
+
+    def dead_letters(self, *, after: int = 0, limit: int = 100, subscription: str | None = None) -> list[DeadLetter]:
+        return dead_letters.page(self._connection, after, limit, subscription)
+
+    def count_dead_letters(self) -> int:
+        return dead_letters.count(self._connection)
+
+    def redrive(self, ids: Sequence[int] | None) -> int:
+        """Marks dead letters for another try, all of them with None; how many were marked now."""
+        with self._connection.write("FULL") as transaction:
+            return dead_letters.queue(transaction, ids)
+
+    def redriven(self, limit: int, *, after: int = 0) -> list[DeadLetter]:
+        """Those that wait for another try, until they are `revived` or `dead` again."""
+        return dead_letters.queued(self._connection, after, limit)

@@ -1,0 +1,92 @@
+"""What Spark decided to send, on its way to the senders."""
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from msgspec import Struct
+
+from tocsin.model.delivery import Delivery
+from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.store.codec import decode_delivery, encode
+from tocsin.store.connection import Connection
+
+_SCHEMA = (
+    """
+CREATE TABLE batch (
+    id INTEGER PRIMARY KEY, rows INTEGER NOT NULL, deliveries INTEGER NOT NULL,
+    stop TEXT NOT NULL, time INTEGER NOT NULL
+) STRICT;
+CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, batch INTEGER NOT NULL, subscription TEXT NOT NULL, delivery BLOB NOT NULL
+) STRICT;
+CREATE INDEX outbox_of ON outbox (subscription, id)
+""",
+)
+Row = tuple[int, Delivery]
+
+
+class Batch(Struct, frozen=True):
+    """A batch that is published: what it read and up to where, and how many deliveries came of it."""
+
+    id: int
+    rows: int
+    deliveries: int
+    end: str
+    when: Instant
+
+
+class Outbox:
+    """Filled by the Spark driver, emptied by the node. Row ids only grow, and are the order of sending."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path, *, read_only: bool = False) -> Self:
+        return cls(Connection.open(path, _SCHEMA, read_only=read_only))
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def publish(self, batch: int, deliveries: Iterable[Delivery], *, rows: int, end: str) -> bool:
+        """The rows and the batch's id in one transaction; False, and nothing written, when the id is there already."""
+        with self._connection.write("FULL") as transaction:
+            if transaction.execute("SELECT 1 FROM batch WHERE id = ?", (batch,)).fetchone():
+                return False
+            sent = transaction.executemany(
+                "INSERT INTO outbox (batch, subscription, delivery) VALUES (?, ?, ?)",
+                ((batch, each.match.subscription, encode(each)) for each in deliveries),
+            )
+            done = (batch, rows, sent.rowcount, end, time.time_ns())
+            transaction.execute("INSERT INTO batch VALUES (?, ?, ?, ?, ?)", done)
+        return True
+
+    def batches(self) -> list[Batch]:
+        query = "SELECT id, rows, deliveries, stop, time FROM batch ORDER BY id"
+        return [Batch(*row) for row in self._connection.rows(query)]
+
+    def committed(self) -> set[int]:
+        return {row[0] for row in self._connection.rows("SELECT id FROM batch")}
+
+    def pending(self, after: int, limit: int) -> list[Row]:
+        query = "SELECT id, delivery FROM outbox WHERE id > ? ORDER BY id LIMIT ?"
+        return _decoded(self._connection.rows(query, (after, limit)))
+
+    def backlog(self, subscription: SubscriptionId, after: int, limit: int) -> list[Row]:
+        query = "SELECT id, delivery FROM outbox WHERE subscription = ? AND id > ? ORDER BY id LIMIT ?"
+        return _decoded(self._connection.rows(query, (subscription, after, limit)))
+
+    def settle(self, rows: Sequence[int]) -> None:
+        """They are delivered or dead. Forgotten in a power cut they are sent again, which delivery allows."""
+        with self._connection.write("NORMAL") as transaction:
+            transaction.executemany("DELETE FROM outbox WHERE id = ?", ((row,) for row in rows))
+
+    def changed(self) -> bool:
+        """Whether someone else may have published since the last call; cheap, and true the first time."""
+        return self._connection.changed()
+
+
+def _decoded(rows: Iterable[Any]) -> list[Row]:
+    return [(row[0], decode_delivery(row[1])) for row in rows]

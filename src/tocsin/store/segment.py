@@ -1,0 +1,163 @@
+"""One file of the log: a header, then frames.
+
+A frame is a length, a checksum and a payload. A frame of length zero is a *sync frame*: it opens each group commit and
+says which record comes next. A commit is only written when the one before it is on disk, so a sync frame proves that
+all that stands before it was durable once. That tells a torn tail, which nobody was promised, from damage, and lets an
+index entry be checked.
+"""
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tocsin.store.errors import CorruptLog, NewerFormat
+
+MAGIC = b"TOCSINLG"
+VERSION = 1
+MAX_PAYLOAD = 1 << 28
+
+_HEADER = struct.Struct("<8sHHQ8s")
+_CHECKSUM = struct.Struct("<I")
+_FRAME = struct.Struct("<II")
+_SYNC = struct.Struct("<8sQ")
+HEADER_SIZE = _HEADER.size + _CHECKSUM.size
+FRAME_SIZE = _FRAME.size
+SYNC_SIZE = _FRAME.size + _SYNC.size
+
+Entry = tuple[int, int]  # a record, and the byte of the sync frame before it
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    first: int
+    salt: bytes
+
+    @property
+    def seed(self) -> int:
+        """Checksums start from it, so that what a stranger sends never reads as a frame of ours."""
+        return int.from_bytes(self.salt[:4], "little")
+
+    def pack(self) -> bytes:
+        body = _HEADER.pack(MAGIC, VERSION, 0, self.first, self.salt)
+        return body + _CHECKSUM.pack(zlib.crc32(body))
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A file that holds the records from `first` up to, not including, `stop`."""
+
+    path: Path
+    first: int
+    stop: int
+    size: int
+    written: float  # seconds since 1970
+
+
+def segment_path(directory: Path, first: int) -> Path:
+    return directory / f"{first:020d}.log"
+
+
+def segment_firsts(directory: Path) -> list[int]:
+    return sorted(int(path.stem) for path in directory.glob("*.log") if path.stem.isdecimal())
+
+
+def read_header(path: Path, start: bytes) -> Header:
+    first = int(path.stem)
+    if len(start) < HEADER_SIZE or not start.startswith(MAGIC):
+        raise CorruptLog(path, 0, first, "it does not begin with the header of a log")
+    _, version, _, named, salt = _HEADER.unpack_from(start)
+    if version > VERSION:
+        raise NewerFormat(f"{path} is a log of format {version}; this version reads formats up to {VERSION}")
+    if zlib.crc32(start[: _HEADER.size]) != _CHECKSUM.unpack_from(start, _HEADER.size)[0] or named != first:
+        raise CorruptLog(path, 0, first, "its header does not match its checksum or its name")
+    return Header(first, salt)
+
+
+def pack_commit(header: Header, offset: int, payloads: Iterable[bytes]) -> bytes:
+    """The bytes of one group commit whose first record has that offset."""
+    seed, pack, checksum = header.seed, _FRAME.pack, zlib.crc32
+    parts = [_pack_sync(header, offset)]
+    for payload in payloads:
+        parts += (pack(len(payload), checksum(payload, seed)), payload)
+    return b"".join(parts)
+
+
+def _pack_sync(header: Header, offset: int) -> bytes:
+    body = _SYNC.pack(header.salt, offset)
+    return _FRAME.pack(0, zlib.crc32(body, header.seed)) + body
+
+
+def read_sync(header: Header, data: bytes | memoryview, byte: int = 0) -> int | None:
+    """What the sync frame at that byte says; None when there is none."""
+    if byte < 0 or byte + SYNC_SIZE > len(data):
+        return None
+    length, checksum = _FRAME.unpack_from(data, byte)
+    body = bytes(data[byte + FRAME_SIZE : byte + SYNC_SIZE])
+    salt, offset = _SYNC.unpack(body)
+    whole = length == 0 and salt == header.salt and zlib.crc32(body, header.seed) == checksum
+    return int(offset) if whole else None
+
+
+def later_sync(header: Header, data: bytes, byte: int, offset: int) -> int | None:
+    """A sync frame after that byte which proves that the record of that offset was durable once."""
+    while (byte := data.find(header.salt, byte)) >= 0:
+        said = read_sync(header, data, byte - FRAME_SIZE)
+        if said is not None and said > offset:
+            return said
+        byte += 1
+    return None
+
+
+class Walk:
+    """Steps over the frames of a buffer, and stops before the first that is not whole."""
+
+    def __init__(self, header: Header, data: bytes, byte: int, offset: int) -> None:
+        self.header, self.byte, self.offset = header, byte, offset
+        self.problem: str | None = None  # what is wrong with the frame it stopped at
+        self.syncs: list[Entry] = []
+        self._data = memoryview(data)
+
+    def __iter__(self) -> Iterator[memoryview]:
+        """The payloads; a buffer that ends inside a frame is no problem by itself."""
+        data, seed, size = self._data, self.header.seed, len(self._data)
+        unpack, checksum = _FRAME.unpack_from, zlib.crc32
+        while self.byte + FRAME_SIZE <= size:
+            length, expected = unpack(data, self.byte)
+            start = self.byte + FRAME_SIZE
+            stop = start + length if length else self.byte + SYNC_SIZE
+            if stop > size:
+                break
+            if not length:
+                if not self._pass_sync(stop):
+                    return
+                continue
+            payload = data[start:stop]
+            if checksum(payload, seed) != expected:
+                self.problem = "the checksum does not match"
+                return
+            self.byte = stop
+            self.offset += 1
+            yield payload
+        self._check_length()
+
+    def needed(self) -> int:
+        """How many bytes the frame it stopped at takes; as far as the buffer tells."""
+        if self.byte + FRAME_SIZE > len(self._data):
+            return FRAME_SIZE
+        length, _ = _FRAME.unpack_from(self._data, self.byte)
+        return FRAME_SIZE + length if length else SYNC_SIZE
+
+    def _pass_sync(self, stop: int) -> bool:
+        said = read_sync(self.header, self._data, self.byte)
+        if said != self.offset:
+            self.problem = "neither a record nor a sync frame" if said is None else f"a sync frame of record {said}"
+            return False
+        self.syncs.append((self.offset, self.byte))
+        self.byte = stop
+        return True
+
+    def _check_length(self) -> None:
+        if self.needed() > MAX_PAYLOAD + FRAME_SIZE:
+            self.problem = "no record is that long"

@@ -1,0 +1,1 @@
+"""Sockets: what comes in by the servers, what goes out by the guarded HTTP client."""

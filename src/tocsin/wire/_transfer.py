@@ -1,0 +1,182 @@
+"""One reusable libcurl handle: what is set once, and what each request changes."""
+
+import re
+import socket
+import ssl
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+import pycurl
+
+from tocsin.model.identity import Pairs
+from tocsin.wire._multi import Multi
+from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.answer import Answer
+from tocsin.wire.errors import BadAddress
+
+Done = Callable[[Answer], None]
+Timing = tuple[float, float]
+
+_NEVER = (pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL)
+_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_BREAK = re.compile(r"[\r\n\0]")
+_HTTPHEADER, _POSTFIELDS, _RESPONSE_CODE = pycurl.HTTPHEADER, pycurl.POSTFIELDS, pycurl.RESPONSE_CODE
+_AUTHORITIES = ssl.get_default_verify_paths().cafile
+
+
+class _Opened:
+    """A socket handed to pycurl, which duplicates it and lets this one go."""
+
+    def __init__(self, opened: socket.socket) -> None:
+        self._opened = opened
+
+    def fileno(self) -> int:
+        return self._opened.fileno()
+
+    def __del__(self) -> None:
+        self._opened.close()
+
+
+class Transfer:
+    def __init__(self, multi: Multi, guard: AddressGuard | None, timing: Timing, *, limit: int) -> None:
+        self._multi, self._guard, self._limit = multi, guard, limit
+        self._size = self._opened = 0
+        self._body: list[bytes] = []
+        self._lines: list[bytes] = []
+        self._url = self._pin = self._refusal = ""
+        self._headers: Pairs | None = None
+        self._started = 0.0
+        self.done: Done | None = None
+        self.easy = self._set_up(timing)
+        self._set, self._info = self.easy.setopt, self.easy.getinfo
+
+    def _set_up(self, timing: Timing) -> Any:
+        easy = pycurl.Curl()
+        for option, value in _options(*timing):
+            easy.setopt(option, value)
+        easy.setopt(pycurl.WRITEFUNCTION, self._write)
+        easy.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
+        return easy
+
+    def load(self, url: str, headers: Pairs, body: bytes, pin: str, done: Done) -> None:
+        """BadAddress when a header cannot be written."""
+        if headers != self._headers:
+            self._set(_HTTPHEADER, _lines(headers))
+            self._headers = headers
+        if url != self._url:
+            self._set(pycurl.URL, url)
+            self._url = url
+        if pin != self._pin:
+            self._set(pycurl.RESOLVE, [pin])
+            self._pin = pin
+        self._set(_POSTFIELDS, body)
+        self._started = monotonic()
+        self.done = done
+
+    def as_method(self, method: str, body: bytes) -> None:
+        """For any method, with the headers of the answer; after this the handle is no longer one for `post`."""
+        self._set(pycurl.HEADERFUNCTION, self._lines.append)
+        if not body and method not in ("POST", "PUT", "PATCH"):
+            self._set(pycurl.HTTPGET, 1)
+        if method == "HEAD":
+            self._set(pycurl.NOBODY, 1)
+        else:
+            self._set(pycurl.CUSTOMREQUEST, method)
+
+    def answer(self, code: int, text: str) -> Answer:
+        """What came of it, once; the handle is then free for another request."""
+        status = self._info(_RESPONSE_CODE)
+        if self._opened:
+            self._multi.opening -= self._opened
+            self._opened = 0
+        if code == 0 and status < 300 and not self._size and not self._lines:
+            return Answer(status, b"", (), "", monotonic() - self._started)
+        return self._full_answer(status, code, text)
+
+    def _full_answer(self, status: int, code: int, text: str) -> Answer:
+        body, self._body, size, self._size = b"".join(self._body), [], self._size, 0
+        refusal, self._refusal = self._refusal, ""
+        error = self._error(code, refusal or text, size)
+        if code and code != pycurl.E_WRITE_ERROR:
+            status = 0
+        return Answer(
+            status,
+            body,
+            _pairs(self._lines),
+            error,
+            monotonic() - self._started,
+            self._info(pycurl.RETRY_AFTER),
+            bool(refusal) or code in _NEVER,
+        )
+
+    def _error(self, code: int, text: str, size: int) -> str:
+        if code == pycurl.E_WRITE_ERROR and size > self._limit:
+            return f"the answer is longer than {self._limit} bytes"
+        return text if code else ""
+
+    def _write(self, data: bytes) -> int:
+        """libcurl ends the transfer when less is taken than was offered."""
+        room = self._limit - self._size
+        self._size += len(data)
+        self._body.append(data[:room])
+        return min(room, len(data))
+
+    def _open(self, _purpose: int, address: Any) -> object:
+        """The one place where a connection begins: this address, and no other, is connected to."""
+        try:
+            if self._guard is not None:
+                self._guard.permit(address.addr[0], address.addr[1])
+            opened = socket.socket(address.family, address.socktype, address.protocol)
+        except BadAddress as error:
+            self._refusal = str(error)
+        except OSError:
+            pass
+        else:
+            self._opened += 1
+            self._multi.opening += 1
+            return _Opened(opened)
+        return pycurl.SOCKET_BAD
+
+
+def _options(connect_timeout: float, timeout: float) -> list[tuple[int, object]]:
+    options = [
+        (pycurl.POST, 1),
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.TCP_NODELAY, 1),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.PROXY, ""),
+        (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+        (pycurl.CONNECTTIMEOUT_MS, round(connect_timeout * 1000)),
+        (pycurl.TIMEOUT_MS, round(timeout * 1000)),
+    ]
+    return [*options, (pycurl.CAINFO, _AUTHORITIES)] if _AUTHORITIES else options
+
+
+def _lines(headers: Pairs) -> list[bytes]:
+    """libcurl adds `Expect` and a form's content type to a POST unless told not to."""
+    lines = [_line(name, value) for name, value in headers]
+    lines.append(b"Expect:")
+    if not any(name.lower() == "content-type" for name, _ in headers):
+        lines.append(b"Content-Type:")
+    return lines
+
+
+def _line(name: str, value: str) -> bytes:
+    if not _NAME.fullmatch(name) or _BREAK.search(value):
+        raise BadAddress(f"the header {name!r} cannot be written")
+    return (f"{name}: {value}" if value else f"{name};").encode()
+
+
+def _pairs(lines: list[bytes]) -> Pairs:
+    """The headers of the last answer: an interim one (100, 103) comes before it."""
+    pairs: list[tuple[str, str]] = []
+    for line in lines:
+        if line.startswith(b"HTTP/"):
+            pairs.clear()
+        name, colon, value = line.decode("latin-1").partition(":")
+        if colon and not line.startswith(b"HTTP/"):
+            pairs.append((name.strip().lower(), value.strip()))
+    lines.clear()
+    return tuple(pairs)

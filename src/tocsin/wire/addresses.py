@@ -1,0 +1,102 @@
+"""The guard for outgoing addresses: what a URL may say, and which addresses may be connected to."""
+
+import re
+from collections.abc import Collection
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from tocsin.wire.errors import BadAddress
+
+PORTS = {"http": 80, "https": 443}
+_NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+_THIS_NETWORK = IPv4Network("0.0.0.0/8")
+# Python and libcurl read these differently, and what is read differently passes a guard.
+_UNCLEAR = re.compile(r"[\x00-\x20\x7f\\]|[^\x00-\x7f]")
+
+Address = IPv4Address | IPv6Address
+
+
+def literal(host: str) -> Address | None:
+    """The address a host is written as, None for a name."""
+    try:
+        return ip_address(host)
+    except ValueError:
+        return None
+
+
+def unwrap(address: Address) -> Address:
+    """The IPv4 address an IPv6 one stands for: mapped, NAT64, 6to4, Teredo."""
+    if isinstance(address, IPv4Address):
+        return address
+    if any(address in network for network in _NAT64):
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    teredo = address.teredo
+    return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
+
+
+def place(url: str) -> tuple[str, int]:
+    """Host and port of an address with a good form; BadAddress says what is wrong with another."""
+    parts = _split(url)
+    if parts.scheme not in PORTS:
+        raise BadAddress(f"the address must begin with http:// or https://, not {parts.scheme or url[:40]!r}")
+    if parts.username is not None or parts.password is not None:
+        raise BadAddress("the address must not carry a user name or a password")
+    if not parts.hostname:
+        raise BadAddress("the address names no host")
+    return parts.hostname, parts.port or PORTS[parts.scheme]
+
+
+def _split(url: str) -> SplitResult:
+    if _UNCLEAR.search(url):
+        raise BadAddress("the address has a space, a backslash, a control character or one outside ASCII")
+    try:
+        parts = urlsplit(url)
+        if parts.port == 0:
+            raise BadAddress("port 0 cannot be sent to")
+    except ValueError as error:
+        raise BadAddress(f"the address cannot be read: {error}") from None
+    return parts
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port as one text; an address without them is its own origin."""
+    try:
+        host, port = place(url)
+    except BadAddress:
+        return url
+    return f"{url.partition(':')[0].lower()}://{host}:{port}"
+
+
+class AddressGuard:
+    def __init__(self, *, loopback_allowed: bool, own: Collection[tuple[str, int]] = ()) -> None:
+        self._loopback_allowed = loopback_allowed
+        self._own = frozenset((host.lower(), port) for host, port in own)
+
+    def check(self, url: str) -> None:
+        """What can be said before any name is resolved; for the door at which an address comes in."""
+        host, port = place(url)
+        if (host, port) in self._own:
+            raise BadAddress(f"{host}:{port} is this broker's own address")
+        if literal(host) is not None:
+            self.permit(host, port)
+
+    def permit(self, host: str, port: int) -> None:
+        """Whether this very address may be connected to; asked again at each connect, after names are resolved."""
+        if (host, port) in self._own:
+            raise BadAddress(f"{host}:{port} is this broker's own address")
+        address = unwrap(ip_address(host))
+        if address.is_loopback:
+            if not self._loopback_allowed:
+                raise BadAddress(f"{host} is a loopback address, allowed only while listening on loopback only")
+        elif kind := _forbidden(address):
+            raise BadAddress(f"{host} is {kind} address, nothing is sent there")
+
+
+def _forbidden(address: Address) -> str:
+    if address.is_unspecified or address in _THIS_NETWORK:
+        return "an unspecified"
+    if address.is_link_local:
+        return "a link-local"
+    if address.is_multicast:
+        return "a multicast"
+    return "a reserved" if address.is_reserved else ""

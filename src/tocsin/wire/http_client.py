@@ -1,0 +1,134 @@
+"""The guarded HTTP client: libcurl inside the running loop, without a task or a future for each request."""
+
+import asyncio
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from tocsin.model.identity import Pairs
+from tocsin.wire._multi import Multi
+from tocsin.wire._transfer import Done, Transfer
+from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.answer import Answer
+from tocsin.wire.errors import BadAddress
+from tocsin.wire.resolver import Lookup, Pin, Resolver, system_lookup
+
+__all__ = ["Answer", "HttpClient"]
+
+_CLOSED = Answer(0, error="the client was closed")
+
+
+class HttpClient:
+    """Made inside the running loop. Keep-alive, no redirects, no proxy; with a guard, checked at every connect."""
+
+    def __init__(
+        self,
+        *,
+        connect_timeout: float = 5.0,
+        timeout: float = 30.0,
+        guard: AddressGuard | None = None,
+        resolve: Lookup = system_lookup,
+        max_connections: int = 1024,
+        max_body: int = 64 << 10,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._multi = Multi(self._finished, idle_connections=max_connections)
+        self._resolver = Resolver(resolve, patience=connect_timeout)
+        self._pins = self._resolver.pins
+        self._make = partial(Transfer, self._multi, guard, (connect_timeout, timeout), limit=max_body)
+        self._free: list[Transfer] = []
+        self._posts: dict[object, Transfer] = {}
+        self._requests: dict[object, Transfer] = {}
+        self._closed = False
+
+    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
+        """`done` is called once, later, never from inside."""
+        pin = self._pins.get(url)
+        if pin is None or pin.until < monotonic() or self._closed:
+            self._resolve(url, done, partial(self._post, url, headers, body, done))
+        else:
+            self._post(url, headers, body, done, pin)
+
+    async def request(self, method: str, url: str, headers: Pairs = (), body: bytes = b"") -> Answer:
+        answered: asyncio.Future[Answer] = self._loop.create_future()
+        done = partial(_answer, answered)
+        self._resolve(url, done, partial(self._request, method, url, headers, body, done))
+        return await answered
+
+    async def close(self) -> None:
+        """What is in flight is answered as failed."""
+        if self._closed:
+            return
+        self._closed = True
+        self._resolver.close()
+        busy = [transfer for transfer in (*self._posts.values(), *self._requests.values()) if transfer.done is not None]
+        for transfer in busy:
+            self._multi.remove(transfer.easy)
+        self._multi.close()
+        for transfer in busy:
+            self._tell(transfer.done, _CLOSED)
+        for transfer in (*self._posts.values(), *self._requests.values()):
+            transfer.easy.close()
+
+    def _resolve(self, url: str, done: Done, begin: "partial[None]") -> None:
+        try:
+            if self._closed:
+                self._loop.call_soon(done, _CLOSED)
+            else:
+                self._resolver.find(url, partial(self._resolved, done, begin))
+        except BadAddress as error:
+            self._loop.call_soon(done, Answer(0, error=str(error), refused=True))
+
+    def _resolved(self, done: Done, begin: "partial[None]", pin: Pin) -> None:
+        if pin.error or self._closed:
+            self._loop.call_soon(done, Answer(0, error=pin.error) if pin.error else _CLOSED)
+        else:
+            begin(pin)
+
+    def _post(self, url: str, headers: Pairs, body: bytes, done: Done, pin: Pin) -> None:
+        transfer = self._free.pop() if self._free else self._another()
+        try:
+            transfer.load(url, headers, body, pin.resolve, done)
+        except BadAddress as error:
+            self._free.append(transfer)
+            self._loop.call_soon(done, Answer(0, error=str(error), refused=True))
+            return
+        self._multi.add(transfer.easy)
+
+    def _another(self) -> Transfer:
+        transfer = self._make()
+        self._posts[transfer.easy] = transfer
+        return transfer
+
+    def _request(self, method: str, url: str, headers: Pairs, body: bytes, done: Done, pin: Pin) -> None:
+        transfer = self._make()
+        try:
+            transfer.load(url, headers, body, pin.resolve, done)
+        except BadAddress as error:
+            self._loop.call_soon(done, Answer(0, error=str(error), refused=True))
+            return
+        transfer.as_method(method, body)
+        self._requests[transfer.easy] = transfer
+        self._multi.add(transfer.easy)
+
+    def _finished(self, easy: Any, code: int, text: str) -> None:
+        transfer = self._posts.get(easy)
+        if transfer is None:
+            transfer = self._requests.pop(easy)
+        else:
+            # Free before the answer is told: what follows on this answer finds the same handle, already set.
+            self._free.append(transfer)
+        done, transfer.done = transfer.done, None
+        self._tell(done, transfer.answer(code, text))
+
+    def _tell(self, done: Done | None, answer: Answer) -> None:
+        try:
+            if done is not None:
+                done(answer)
+        except Exception as error:
+            self._loop.call_exception_handler({"message": "an answer could not be taken", "exception": error})
+
+
+def _answer(answered: "asyncio.Future[Answer]", answer: Answer) -> None:
+    if not answered.done():
+        answered.set_result(answer)

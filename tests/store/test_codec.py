@@ -1,0 +1,39 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tocsin.model.delivery import Delivery
+from tocsin.model.records import Accepted, Changed
+from tocsin.model.subscription import Form, Position, Subscription
+from tocsin.store.codec import Undecodable, decode, decode_delivery, encode, is_change
+
+numbers = st.integers(0, (1 << 63) - 1)
+positions = st.builds(Position, offset=numbers)
+forms = st.builds(Form, max_latency_ms=numbers)
+subscriptions = st.builds(Subscription, form=forms, since=positions, expires=st.none() | numbers)
+accepted = st.builds(Accepted, at=positions, when=numbers)
+changed = st.builds(Changed, at=positions, when=numbers, subscription=subscriptions)
+deliveries = st.builds(Delivery, at=positions, index=numbers, attempt=numbers)
+
+
+@settings(deadline=None)
+@given(accepted | changed)
+def test_a_record_comes_back_as_it_was(record: Accepted | Changed) -> None:
+    payload = encode(record)
+    assert decode(payload) == record
+    assert is_change(payload) == isinstance(record, Changed)
+
+
+@settings(deadline=None)
+@given(deliveries)
+def test_a_delivery_comes_back_as_it_was(delivery: Delivery) -> None:
+    assert decode_delivery(encode(delivery)) == delivery
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=40))
+def test_other_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(Undecodable):
+        decode(data)
+    with pytest.raises(Undecodable):
+        decode_delivery(data)

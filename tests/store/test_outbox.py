@@ -1,0 +1,133 @@
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tocsin.model.delivery import Delivery
+from tocsin.model.identity import SubscriptionId
+from tocsin.store.codec import encode
+from tocsin.store.outbox import Outbox
+
+MakeDelivery = Callable[[str, int], Delivery]
+A, B = SubscriptionId("a"), SubscriptionId("b")
+
+
+def test_a_batch_and_its_rows_come_together(tmp_path: Path, delivery: MakeDelivery) -> None:
+    outbox, sent = Outbox.open(tmp_path / "outbox.db"), [delivery("a", 1), delivery("b", 1), delivery("a", 2)]
+    assert outbox.publish(0, iter(sent), rows=2, end='{"log": 3}')
+    assert outbox.pending(0, 10) == list(enumerate(sent, 1))
+    batch = outbox.batches()[0]
+    assert (batch.id, batch.rows, batch.deliveries, batch.end) == (0, 2, 3, '{"log": 3}')
+    assert batch.when > 0
+    assert outbox.committed() == {0}
+
+
+def test_a_repeated_batch_writes_nothing(tmp_path: Path, delivery: MakeDelivery) -> None:
+    outbox = Outbox.open(tmp_path / "outbox.db")
+    assert outbox.publish(7, [delivery("a", 1)], rows=1, end="{}")
+    assert not outbox.publish(7, [delivery("a", 1), delivery("a", 2)], rows=2, end="other")
+    assert len(outbox.pending(0, 10)) == 1
+    outbox.settle([1])
+    assert not outbox.publish(7, [delivery("a", 1)], rows=1, end="{}")
+    assert outbox.pending(0, 10) == []
+
+
+def test_a_batch_may_have_no_deliveries(tmp_path: Path) -> None:
+    outbox = Outbox.open(tmp_path / "outbox.db")
+    assert outbox.publish(0, [], rows=0, end="{}")
+    assert outbox.batches()[0].deliveries == 0
+
+
+def test_a_batch_that_fails_halfway_leaves_nothing(tmp_path: Path, delivery: MakeDelivery) -> None:
+    outbox = Outbox.open(tmp_path / "outbox.db")
+
+    def failing() -> Iterator[Delivery]:
+        yield delivery("a", 1)
+        raise RuntimeError("halfway")
+
+    with pytest.raises(RuntimeError, match="halfway"):
+        outbox.publish(0, failing(), rows=1, end="{}")
+    assert (outbox.pending(0, 10), outbox.committed()) == ([], set())
+    assert outbox.publish(0, [delivery("a", 1)], rows=1, end="{}")
+
+
+@pytest.mark.kills
+def test_a_process_killed_inside_the_transaction_leaves_nothing(tmp_path: Path, delivery: MakeDelivery) -> None:
+    script = """
+import sys
+from pathlib import Path
+from tocsin.store.codec import decode_delivery
+from tocsin.store.outbox import Outbox
+
+def deliveries():
+    for _ in range(5000):
+        yield decode_delivery(bytes.fromhex(sys.argv[2]))
+    print("inside", flush=True)
+    sys.stdin.read()
+
+Outbox.open(Path(sys.argv[1])).publish(3, deliveries(), rows=1, end="{}")
+"""
+    path = tmp_path / "outbox.db"
+    command = [sys.executable, "-c", script, str(path), encode(delivery("a", 1)).hex()]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"inside\n"
+        child.kill()
+    outbox = Outbox.open(path)
+    assert (outbox.pending(0, 10), outbox.committed()) == ([], set())
+    assert outbox.publish(3, [delivery("a", 1)], rows=1, end="{}")
+    assert len(outbox.pending(0, 10)) == 1
+
+
+def test_the_backlog_of_a_subscription_is_in_the_order_of_publishing(tmp_path: Path, delivery: MakeDelivery) -> None:
+    outbox = Outbox.open(tmp_path / "outbox.db")
+    outbox.publish(0, [delivery("a", 1), delivery("b", 1), delivery("a", 2)], rows=2, end="{}")
+    outbox.publish(1, [delivery("b", 3), delivery("a", 3)], rows=1, end="{}")
+    assert [(row, each.at.offset) for row, each in outbox.backlog(A, 0, 10)] == [(1, 1), (3, 2), (5, 3)]
+    assert [row for row, _ in outbox.backlog(A, 1, 1)] == [3]
+    assert [row for row, _ in outbox.backlog(B, 2, 10)] == [4]
+    assert [row for row, _ in outbox.pending(2, 2)] == [3, 4]
+
+
+def test_row_ids_are_never_given_twice(tmp_path: Path, delivery: MakeDelivery) -> None:
+    path = tmp_path / "outbox.db"
+    outbox = Outbox.open(path)
+    outbox.publish(0, [delivery("a", 1), delivery("a", 2)], rows=2, end="{}")
+    outbox.settle([1, 2])
+    outbox.close()
+    again = Outbox.open(path)
+    again.publish(1, [delivery("a", 3)], rows=1, end="{}")
+    assert [row for row, _ in again.pending(0, 10)] == [3]
+
+
+def test_only_what_others_do_is_news(tmp_path: Path, delivery: MakeDelivery) -> None:
+    path = tmp_path / "outbox.db"
+    node, driver = Outbox.open(path), Outbox.open(path)
+    assert node.changed()
+    assert not node.changed()
+    driver.publish(0, [delivery("a", 1)], rows=1, end="{}")
+    assert node.changed()
+    assert not node.changed()
+    node.settle([1])
+    assert not node.changed()
+    assert not driver.publish(0, [], rows=0, end="{}")
+    assert not node.changed()
+
+
+def test_several_may_open_a_new_outbox_at_once(tmp_path: Path) -> None:
+    script = "import sys; from pathlib import Path; from tocsin.store.outbox import Outbox\n"
+    script += "sys.stdin.read(); print(Outbox.open(Path(sys.argv[1])).publish(int(sys.argv[2]), [], rows=0, end=''))"
+    path = tmp_path / "outbox.db"
+    children = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, str(path), str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        for number in range(4)
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        outputs = list(pool.map(lambda child: child.communicate(timeout=60)[0], children))
+    assert outputs == [b"True\n"] * 4
+    assert Outbox.open(path, read_only=True).committed() == {0, 1, 2, 3}
