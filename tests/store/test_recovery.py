@@ -163,7 +163,7 @@ def test_a_changed_byte_in_the_last_commit_is_damage_while_the_mark_says_so(one_
     data = bytearray(path.read_bytes())
     data[-1] ^= 1
     path.write_bytes(data)
-    with pytest.raises(CorruptLog, match="record 8"):
+    with pytest.raises(CorruptLog, match=r"\(record 8\): the checksum does not match"):
         reopen(directory)
 
 

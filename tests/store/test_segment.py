@@ -5,7 +5,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.store.errors import CorruptLog, NewerFormat
-from tocsin.store.segment import HEADER_SIZE, Header, Walk, later_sync, pack_commit, read_header, segment_path
+from tocsin.store.segment import (
+    FRAME_SIZE,
+    HEADER_SIZE,
+    SYNC_SIZE,
+    Header,
+    Walk,
+    later_sync,
+    pack_commit,
+    read_header,
+    segment_path,
+)
 
 PATH = segment_path(Path("log"), 7)
 HEADER = Header(7, b"saltsalt")
@@ -55,6 +65,14 @@ def test_a_walk_stops_at_the_frame_that_changed(commit: list[bytes], draw: st.Da
     assert good == commit[: len(good)]
     assert walk.byte <= byte
     assert walk.byte + walk.needed() > byte
+
+
+def test_a_sync_frame_whose_length_changed_is_no_record() -> None:
+    data = bytearray(pack_commit(HEADER, 7, [b"x"]))
+    data[0] = SYNC_SIZE - FRAME_SIZE
+    walk = Walk(HEADER, bytes(data), 0, 7)
+    assert list(walk) == []
+    assert (walk.byte, walk.problem) == (0, "the checksum does not match")
 
 
 def test_zeros_are_no_records() -> None:

@@ -31,6 +31,8 @@ class Timers:
     def _ring(self) -> None:
         self._alarm = None
         now = self._loop.time()
-        while self._heap and self._heap[0][0] <= now:
-            heapq.heappop(self._heap)[2]()
-        self._arm()
+        try:
+            while self._heap and self._heap[0][0] <= now:
+                heapq.heappop(self._heap)[2]()
+        finally:
+            self._arm()

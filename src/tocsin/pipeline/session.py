@@ -25,6 +25,7 @@ _SETTINGS = {
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.python.worker.reuse": "true",
+    "spark.python.daemon.module": "tocsin.pipeline.daemon",
     "spark.driver.extraJavaOptions": _JAVA,
     # Without Hadoop's native library every local file costs a chmod process, and its checksum file another.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",

@@ -40,6 +40,11 @@ def between(connection: Connection, since: int, before: int | None) -> Iterator[
         since = rows[-1][0] + 1
 
 
+def of(connection: Connection, subscription: str) -> list[Changed]:
+    query = "SELECT body FROM change WHERE subscription = ? ORDER BY at"
+    return [_changed(body) for (body,) in connection.rows(query, (subscription,))]
+
+
 def as_of(connection: Connection, offset: int | None) -> list[Subscription]:
     """Each subscription as its last change below the offset left it, in the order of those; not those ended."""
     query = (

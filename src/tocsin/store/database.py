@@ -64,6 +64,10 @@ class Store:
     def changes(self, *, since: int = 0, before: int | None = None) -> Iterator[Changed]:
         return changes.between(self._connection, since, before)
 
+    def history(self, subscription: SubscriptionId) -> list[Changed]:
+        """All that became of one subscription, in order."""
+        return changes.of(self._connection, subscription)
+
     def state_as_of(self, offset: int) -> list[Subscription]:
         """The subscriptions that a record at that offset meets; those ended are left out, those expired are not."""
         return changes.as_of(self._connection, offset)

@@ -68,7 +68,7 @@ def _examine(path: Path, mark: int, *, last: bool) -> Found:
 
 def _is_torn(walk: Walk, data: bytes, mark: int) -> bool:
     """Whether nobody was ever told that the record at which the walk stopped is on disk."""
-    return later_sync(walk.header, data, walk.byte, walk.offset) is None
+    return mark <= walk.offset and later_sync(walk.header, data, walk.byte, walk.offset) is None
 
 
 def _check_follows(found: list[Found]) -> None:

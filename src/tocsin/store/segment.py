@@ -1,9 +1,9 @@
 """One file of the log: a header, then frames.
 
-A frame is a length, a checksum and a payload. A frame of length zero is a *sync frame*: it opens each group commit and
-says which record comes next. A commit is only written when the one before it is on disk, so a sync frame proves that
-all that stands before it was durable once. That tells a torn tail, which nobody was promised, from damage, and lets an
-index entry be checked.
+A frame is a length, a checksum over length and payload, and the payload. A frame of length zero is a *sync frame*: it
+opens each group commit and says which record comes next. A commit is only written when the one before it is on disk,
+so a sync frame proves that all that stands before it was durable once. That tells a torn tail, which nobody was
+promised, from damage, and lets an index entry be checked.
 """
 
 import struct
@@ -80,7 +80,8 @@ def pack_commit(header: Header, offset: int, payloads: Iterable[bytes]) -> bytes
     seed, pack, checksum = header.seed, _FRAME.pack, zlib.crc32
     parts = [_pack_sync(header, offset)]
     for payload in payloads:
-        parts += (pack(len(payload), checksum(payload, seed)), payload)
+        length = len(payload)
+        parts += (pack(length, checksum(payload, seed ^ length)), payload)
     return b"".join(parts)
 
 
@@ -134,7 +135,7 @@ class Walk:
                     return
                 continue
             payload = data[start:stop]
-            if checksum(payload, seed) != expected:
+            if checksum(payload, seed ^ length) != expected:
                 self.problem = "the checksum does not match"
                 return
             self.byte = stop

@@ -82,9 +82,9 @@ class AddressGuard:
 
     def permit(self, host: str, port: int) -> None:
         """Whether this very address may be connected to; asked again at each connect, after names are resolved."""
-        if (host, port) in self._own:
-            raise BadAddress(f"{host}:{port} is this broker's own address")
         address = unwrap(ip_address(host))
+        if (str(address), port) in self._own:
+            raise BadAddress(f"{host}:{port} is this broker's own address")
         if address.is_loopback:
             if not self._loopback_allowed:
                 raise BadAddress(f"{host} is a loopback address, allowed only while listening on loopback only")

@@ -1,0 +1,39 @@
+"""A repeated message id from one producer is answered like the first and makes no second record."""
+
+import asyncio
+
+from tocsin.model.identity import Instant, after
+from tocsin.model.notification import Notification
+
+Key = tuple[str, str]
+REMEMBERED_SECONDS = 600.0
+
+
+class Duplicates:
+    """Bounded by number and age; an id whose record failed is forgotten, so that the caller can try again."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        self._seen: dict[Key, tuple[Instant, asyncio.Future[int]]] = {}
+
+    def first(self, key: Key, now: Instant) -> "asyncio.Future[int] | None":
+        """What to wait for when the same was accepted before; None for a new one."""
+        found = self._seen.get(key)
+        return None if found is None or after(found[0], REMEMBERED_SECONDS) < now else found[1]
+
+    def remember(self, key: Key, when: Instant, future: "asyncio.Future[int]") -> None:
+        seen = self._seen
+        seen.pop(key, None)
+        while len(seen) >= self._window:
+            del seen[next(iter(seen))]
+        seen[key] = (when, future)
+
+    def forget(self, key: Key) -> None:
+        self._seen.pop(key, None)
+
+
+def key_of(notification: Notification) -> Key | None:
+    """None for an id that was made here: it cannot come twice."""
+    if notification.id.startswith(f"urn:uuid:{notification.cause}"):
+        return None
+    return notification.producer, notification.id

@@ -1,0 +1,105 @@
+"""The embedded engine: this node matches by itself, and a queue is a window on its log."""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from tocsin.delivery.deliverer import Deliverer
+from tocsin.delivery.entry import Entry, Place
+from tocsin.flow.flow import Flow, normalise
+from tocsin.matching.engine import matches
+from tocsin.model.delivery import Delivery
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted, Changed
+from tocsin.model.subscription import Subscription
+from tocsin.store.codec import decode
+from tocsin.store.database import Store
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.log_reader import LogReader
+
+Wanted = tuple[Notification, Subscription]
+
+
+class EmbeddedEngine:
+    def __init__(self, flow: Flow, store: Store, reader: LogReader) -> None:
+        self._flow, self._store, self._reader = flow, store, reader
+        self.deliverer: Deliverer
+        self.matched_to = 0
+        self.matched = 0
+
+    def start(self, deliverer: Deliverer) -> None:
+        """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again."""
+        self.deliverer = deliverer
+        self.matched_to, cursors = self._store.progress()
+        self.matched_to = max(self.matched_to, self._reader.start())
+        for subscription in self._store.state_as_of(self.matched_to):
+            self._flow.apply(subscription)
+        for name, place in cursors.items():
+            deliverer.seed(name, place)
+        for offset, payload in self._reader.frames(self.matched_to, self._reader.end()):
+            record = decode(payload)
+            if isinstance(record, Changed):
+                self.changed(record)
+            else:
+                self.accepted(offset, normalise(record))
+
+    def changed(self, change: Changed) -> None:
+        self._flow.apply(change.subscription)
+        self.matched_to = change.at.offset + 1
+        if change.subscription.state == "ended":
+            self.deliverer.forget(change.subscription.id)
+
+    def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
+        offer = self.deliverer.offer
+        for notification in notifications:
+            for subscription in self._flow.match(notification):
+                self.matched += 1
+                offer(Entry(subscription.id, (offset, notification.index), (notification, subscription)))
+        self.matched_to = offset + 1
+
+    def prepare(self, entry: Entry) -> Delivery:
+        notification, subscription = cast(Wanted, entry.what)
+        return self._flow.deliver(notification, subscription)
+
+    def settled(self, entry: Entry) -> None:
+        """The cursor is the deliverer's own."""
+
+    async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
+        return await asyncio.to_thread(self._read_backlog, subscription, after, limit)
+
+    async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None:
+        cursors = own_lanes(self.deliverer.unsettled())
+        await asyncio.to_thread(self._store.save_progress, self.matched_to, cursors, dead, revived)
+
+    def held_from(self) -> int:
+        return min((place[0] for place in own_lanes(self.deliverer.unsettled()).values()), default=self.matched_to)
+
+    def _read_backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> list[Entry]:
+        history = self._store.history(subscription)
+        found: list[Entry] = []
+        for notification, wanted in self._wanted(history, max(after[0], self._reader.start())):
+            place = (notification.at.offset, notification.index)
+            if place > after:
+                found.append(Entry(subscription, place, (notification, wanted)))
+                if len(found) == limit:
+                    break
+        return found
+
+    def _wanted(self, history: Sequence[Changed], start: int) -> Iterator[Wanted]:
+        """What one subscription wants of the log, each notification as of the state it met."""
+        offsets = [change.at.offset for change in history]
+        for offset, payload in self._reader.frames(start, self._reader.end()):
+            record = decode(payload)
+            state = bisect_right(offsets, offset) - 1
+            if state < 0 or not isinstance(record, Accepted):
+                continue
+            for notification in normalise(record):
+                if matches(history[state].subscription, notification):
+                    yield notification, history[state].subscription
+
+
+def own_lanes(places: Mapping[SubscriptionId, Place]) -> dict[SubscriptionId, Place]:
+    """Without the lanes of what is tried again: those are dead letters until they are delivered."""
+    return {name: place for name, place in places.items() if not name.startswith("again:")}

@@ -1,0 +1,179 @@
+"""Opening a node on its data directory, its background work, and closing it."""
+
+import asyncio
+import contextlib
+import random
+import time
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from tocsin.app.duplicates import REMEMBERED_SECONDS, key_of
+from tocsin.app.embedded import EmbeddedEngine
+from tocsin.app.node import Node
+from tocsin.app.outbox_engine import OutboxEngine
+from tocsin.app.retention import retain
+from tocsin.app.sending import Sending
+from tocsin.app.settings import Settings
+from tocsin.delivery.deliverer import Deliverer
+from tocsin.delivery.settings import DeliverySettings
+from tocsin.flow.flow import Flow, normalise
+from tocsin.model.identity import SECOND, Instant
+from tocsin.model.identity import Node as NodeName
+from tocsin.model.records import Accepted, Changed
+from tocsin.store.codec import decode, is_change
+from tocsin.store.database import Store
+from tocsin.store.log import Log
+from tocsin.store.log_reader import LogReader
+from tocsin.store.outbox import Outbox
+from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.http_client import HttpClient
+
+CHECKPOINT_SECONDS = 0.25
+REAP_SECONDS = 1.0
+RETAIN_SECONDS = 10.0
+DRAIN_SECONDS = 10.0
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+@contextlib.asynccontextmanager
+async def open_node(settings: Settings, base_url: str, report: Callable[[str], None]) -> AsyncIterator[Node]:
+    """The node, with its background work running; on the way out it drains, saves and closes."""
+    data = settings.data
+    data.mkdir(parents=True, exist_ok=True)
+    async with contextlib.AsyncExitStack() as stack:
+        store = Store.open(data / "tocsin.db")
+        stack.callback(store.close)
+        store.claim_engine(settings.engine)
+        log = Log.open(data / "log", segment_bytes=settings.log.segment_bytes, before_mark=_apply_to(store))
+        stack.push_async_callback(log.close)
+        outcomes = Log.open(data / "outcomes", segment_bytes=settings.log.segment_bytes)
+        stack.push_async_callback(outcomes.close)
+        for each in (log.repaired, outcomes.repaired):
+            if each:
+                report(each)
+        name = _name(store)
+        store.set_meta("base_url", base_url)
+        reader = LogReader(data / "log")
+        _catch_up(store, reader)
+        guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK)
+        client = HttpClient(timeout=settings.delivery.timeout, guard=guard)
+        stack.push_async_callback(client.close)
+        engine = _engine(settings, base_url, store, reader, stack)
+        sending = Sending(store, outcomes)
+        sending.engine = engine
+        node = Node(name, settings, base_url, log, store, engine, sending, guard)
+        deliverer = Deliverer(
+            client,
+            _patience(settings),
+            prepare=sending.prepare,
+            settled=sending.settled,
+            backlog=sending.backlog,
+            now=node.now,
+            random=random.Random(),
+        )
+        _remember_recent(node, reader)
+        engine.start(deliverer)
+        sending.offer_redriven()
+        async with _background(node, report):
+            yield node
+        await deliverer.drain(DRAIN_SECONDS)
+        await deliverer.close()
+        await save(node)
+
+
+async def save(node: Node) -> None:
+    await node.sending.save()
+    await asyncio.to_thread(node.topic_counts.save, node.store)
+
+
+@contextlib.asynccontextmanager
+async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterator[None]:
+    works: list[Awaitable[None]] = [
+        _every(CHECKPOINT_SECONDS, lambda: save(node), report),
+        _every(REAP_SECONDS, lambda: _reap(node), report),
+        _every(RETAIN_SECONDS, lambda: retain(node), report),
+    ]
+    if isinstance(node.engine, OutboxEngine):
+        works.append(node.engine.poll())
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _every(seconds: float, work: Callable[[], Awaitable[None]], report: Callable[[str], None]) -> None:
+    """A failure is told and the work tried again: a full disk may have room later."""
+    while True:
+        await asyncio.sleep(seconds)
+        try:
+            await work()
+        except Exception as error:
+            report(f"{type(error).__name__}: {error}")
+
+
+async def _reap(node: Node) -> None:
+    for subscription in node.expired(node.now()):
+        await node.end(subscription, "expired")
+
+
+def _apply_to(store: Store) -> Callable[..., None]:
+    """Before readers see a change in the log they can ask for it in the store."""
+    return lambda changes: store.apply(changes)
+
+
+def _catch_up(store: Store, reader: LogReader) -> None:
+    """Changes that were on disk in the log, but not yet in the store, when the process ended."""
+    missing: list[Changed] = []
+    for _, payload in reader.frames(max(store.applied(), reader.start()), reader.end()):
+        if is_change(payload) and isinstance(record := decode(payload), Changed):
+            missing.append(record)
+    store.apply(missing)
+
+
+def _remember_recent(node: Node, reader: LogReader) -> None:
+    """The window of message ids, from the log: a caller that did not hear our answer asks again after a restart."""
+    stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    stored.set_result(0)
+    oldest = time.time_ns() - round(REMEMBERED_SECONDS * SECOND)
+    start = max(reader.start(), reader.end() - node.settings.limits.dedup_window)
+    for _, payload in reader.frames(start, reader.end()):
+        if is_change(payload):
+            continue
+        record = decode(payload)
+        if isinstance(record, Accepted) and record.when >= oldest:
+            notification = normalise(record)[0]
+            if (key := key_of(notification)) is not None:
+                node.duplicates.remember(key, Instant(record.when), stored)
+
+
+def _engine(
+    settings: Settings, base_url: str, store: Store, reader: LogReader, stack: contextlib.AsyncExitStack
+) -> EmbeddedEngine | OutboxEngine:
+    if settings.engine == "embedded":
+        return EmbeddedEngine(Flow(base_url), store, reader)
+    outbox = Outbox.open(settings.data / "outbox.db")
+    stack.callback(outbox.close)
+    return OutboxEngine(store, outbox)
+
+
+def _name(store: Store) -> NodeName:
+    name = store.meta("node")
+    if name is None:
+        name = f"node-{uuid.uuid4().hex[:8]}"
+        store.set_meta("node", name)
+    return NodeName(name)
+
+
+def _patience(settings: Settings) -> DeliverySettings:
+    asked = settings.delivery
+    return DeliverySettings(
+        window=asked.queue,
+        attempts=asked.attempts,
+        first_delay=asked.first_backoff,
+        longest_delay=asked.longest_backoff,
+        failures_to_open=asked.breaker_failures,
+        longest_cool_down=asked.breaker_cooldown,
+    )

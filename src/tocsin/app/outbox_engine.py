@@ -1,0 +1,85 @@
+"""The Spark engine, seen from the node: it accepts and sends; what is between comes back through the outbox."""
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+
+from tocsin.delivery.deliverer import Deliverer
+from tocsin.delivery.entry import Entry, Place
+from tocsin.model.delivery import Delivery
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.notification import Notification
+from tocsin.model.records import Changed
+from tocsin.store.database import Store
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.outbox import Outbox, Row
+
+POLL_SECONDS = 0.02
+ROWS = 1000
+
+
+class OutboxEngine:
+    """Places are row ids of the outbox: they only grow, and are the order of sending."""
+
+    def __init__(self, store: Store, outbox: Outbox) -> None:
+        self._store, self._outbox = store, outbox
+        self.deliverer: Deliverer
+        self.matched_to = 0
+        self.matched = 0
+        self._last_row = 0
+        self._settled: list[int] = []
+
+    def start(self, deliverer: Deliverer) -> None:
+        self.deliverer = deliverer
+
+    def changed(self, change: Changed) -> None:
+        if change.subscription.state == "ended":
+            self.deliverer.forget(change.subscription.id)
+
+    def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
+        """Spark reads it from the log."""
+
+    def prepare(self, entry: Entry) -> Delivery:
+        assert isinstance(entry.what, Delivery)
+        return entry.what
+
+    def settled(self, entry: Entry) -> None:
+        self._settled.append(entry.place[0])
+
+    async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
+        rows = await asyncio.to_thread(self._outbox.backlog, subscription, after[0], limit)
+        return [_entry(row) for row in rows]
+
+    async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None:
+        """First the dead letters, then the rows they came from: a crash between the two sends again."""
+        settled, self._settled = self._settled, []
+        try:
+            if dead or revived:
+                await asyncio.to_thread(self._store.save_progress, 0, {}, dead, revived)
+            if settled:
+                await asyncio.to_thread(self._outbox.settle, settled)
+        except Exception:
+            self._settled[:0] = settled
+            raise
+
+    def held_from(self) -> int:
+        """Spark may need any of it that is in no published batch yet."""
+        batches = self._outbox.batches()
+        return int(msgspec.json.decode(batches[-1].end)["log"]) if batches else 0
+
+    async def poll(self) -> None:
+        """Offers what Spark publishes, until cancelled."""
+        while True:
+            if self._outbox.changed():
+                while rows := await asyncio.to_thread(self._outbox.pending, self._last_row, ROWS):
+                    for row in rows:
+                        self.deliverer.offer(_entry(row))
+                    self.matched += len(rows)
+                    self._last_row = rows[-1][0]
+            await asyncio.sleep(POLL_SECONDS)
+
+
+def _entry(row: Row) -> Entry:
+    number, delivery = row
+    return Entry(delivery.match.subscription, (number, 0), delivery)

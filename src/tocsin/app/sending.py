@@ -1,0 +1,128 @@
+"""What the two engines have in common: settling outcomes, dead letters, re-driving, checkpoints."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from tocsin.delivery.deliverer import Deliverer
+from tocsin.delivery.entry import Entry, Place
+from tocsin.model.delivery import Delivery, Outcome
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.notification import Notification
+from tocsin.model.records import Changed
+from tocsin.store.database import Store
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.log import Log
+
+REDRIVEN = "again:"  # a lane of its own: what is tried again must not wait behind what is new, nor be taken for old
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Engine(Protocol):
+    """Decides what is offered to the deliverer: by matching here, or from the outbox that Spark fills."""
+
+    deliverer: Deliverer
+
+    def changed(self, change: Changed) -> None: ...
+
+    def accepted(self, offset: int, notifications: Sequence[Notification]) -> None: ...
+
+    def prepare(self, entry: Entry) -> Delivery: ...
+
+    def settled(self, entry: Entry) -> None: ...
+
+    async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]: ...
+
+    async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None: ...
+
+    def held_from(self) -> int:
+        """The first offset of the log that is still needed."""
+        ...
+
+
+class Sending:
+    """Collects outcomes and writes them in batches: dead letters with the cursors, all of them for the history."""
+
+    def __init__(self, store: Store, outcomes: Log) -> None:
+        self._store, self._outcomes = store, outcomes
+        self.engine: Engine | None = None
+        self._told: list[Outcome] = []
+        self._dead: list[DeadLetter] = []
+        self._revived: list[int] = []
+        self._redriving: set[int] = set()
+        self._last_redriven = 0
+        self._passed_over: SubscriptionId | None = None
+        self._saving = asyncio.Lock()
+
+    def prepare(self, entry: Entry) -> Delivery:
+        assert self.engine is not None
+        return entry.what.delivery if isinstance(entry.what, DeadLetter) else self.engine.prepare(entry)
+
+    def settled(self, entry: Entry, delivery: Delivery, outcome: Outcome) -> None:
+        if entry.subscription == self._passed_over:
+            return
+        self._told.append(outcome)
+        if outcome.result == "retry":
+            return
+        letter = entry.what
+        if isinstance(letter, DeadLetter):
+            self._redriving.discard(letter.id)
+            if outcome.result == "delivered":
+                self._revived.append(letter.id)
+        elif self.engine is not None:
+            self.engine.settled(entry)
+        if outcome.result == "dead":
+            self._bury(delivery, outcome, letter.attempts if isinstance(letter, DeadLetter) else 0)
+
+    async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
+        if subscription.startswith(REDRIVEN):
+            return ()
+        assert self.engine is not None
+        return await self.engine.backlog(subscription, after, limit)
+
+    async def save(self) -> None:
+        """Everything that was settled until now; what was not saved is tried again after a crash."""
+        assert self.engine is not None
+        async with self._saving:
+            told, self._told = self._told, []
+            dead, self._dead = self._dead, []
+            revived, self._revived = self._revived, []
+            try:
+                await self.engine.checkpoint(dead, revived)
+                if told:
+                    await self._outcomes.append(_encode(told))
+            except Exception:
+                self._told[:0], self._dead[:0], self._revived[:0] = told, dead, revived
+                raise
+
+    async def redrive(self, ids: Sequence[int] | None) -> int:
+        marked = await asyncio.to_thread(self._store.redrive, ids)
+        self.offer_redriven()
+        return marked
+
+    def offer_redriven(self) -> None:
+        """Also at start: what was marked before a crash is still to be tried."""
+        assert self.engine is not None
+        for letter in self._store.redriven(1000):
+            if letter.id not in self._redriving:
+                self._redriving.add(letter.id)
+                self._last_redriven += 1
+                lane = SubscriptionId(REDRIVEN + letter.delivery.match.subscription)
+                self.engine.deliverer.offer(Entry(lane, (self._last_redriven, 0), letter))
+
+    def move_on(self, subscription: SubscriptionId, place: Place) -> None:
+        """The subscription goes on behind that place; what waited before it is the caller's to account for."""
+        assert self.engine is not None
+        self._passed_over = subscription
+        self.engine.deliverer.forget(subscription)
+        self._passed_over = None
+        self.engine.deliverer.seed(subscription, place)
+
+    def bury(self, delivery: Delivery, outcome: Outcome) -> None:
+        self._told.append(outcome)
+        self._bury(delivery, outcome, 0)
+
+    def _bury(self, delivery: Delivery, outcome: Outcome, before: int) -> None:
+        self._dead.append(DeadLetter(0, delivery, outcome.when, outcome.detail, before + outcome.attempt))

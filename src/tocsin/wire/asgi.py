@@ -1,0 +1,68 @@
+"""Bare ASGI: on the hot doors a framework would cost more than the work itself."""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any
+
+from tocsin.mediation.operations import Reply
+from tocsin.model.refusal import Refusal
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Disconnected(Exception):
+    """The caller went away before it had said everything."""
+
+
+async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
+    """Refuses as soon as it is known that the body is too large; what follows is read and thrown away by the server."""
+    length = header(scope, b"content-length")
+    if length.isdigit() and int(length) > limit:
+        raise _too_large(limit)
+    message = await receive()
+    body: bytes = message.get("body", b"")
+    parts: list[bytes] = []
+    size = len(body)
+    while message.get("more_body") and size <= limit:
+        parts.append(body)
+        message = await receive()
+        body = message.get("body", b"")
+        size += len(body)
+    if message["type"] == "http.disconnect":
+        raise Disconnected
+    if size > limit:
+        raise _too_large(limit)
+    return b"".join((*parts, body)) if parts else body
+
+
+def header(scope: Scope, name: bytes) -> str:
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value, "latin-1")
+    return ""
+
+
+async def send_reply(send: Send, reply: Reply) -> None:
+    headers = [(name.lower().encode(), value.encode()) for name, value in reply.headers]
+    headers.append((b"content-length", b"%d" % len(reply.body)))
+    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send({"type": "http.response.body", "body": reply.body})
+
+
+_ACCEPTED_START = {"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"0")]}
+_EMPTY_BODY = {"type": "http.response.body", "body": b""}
+
+
+async def send_accepted(send: Send) -> None:
+    """202 and an empty body: the one answer to a one-way message that every client takes (WS rule 7)."""
+    await send(_ACCEPTED_START)
+    await send(_EMPTY_BODY)
+
+
+def _too_large(limit: int) -> Refusal:
+    return Refusal("too-large", f"the body has more than the {limit} bytes that are accepted here")
