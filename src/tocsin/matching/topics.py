@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from itertools import accumulate
+from operator import or_
 from typing import Generic, TypeVar
 
 from tocsin.model.filters import ANY, DESCEND, TopicIs
@@ -18,11 +20,15 @@ def topic_matches(expression: TopicIs, topic: Topic) -> bool:
 
 
 def _matches(path: tuple[QName | str, ...], steps: tuple[QName, ...]) -> bool:
-    if not path:
-        return not steps
-    if path[0] == DESCEND:
-        return _matches(path[1:], steps) or (bool(steps) and _matches(path, steps[1:]))
-    return bool(steps) and _step_matches(path[0], steps[0]) and _matches(path[1:], steps[1:])
+    """After each step of the path, `reached[n]` tells whether the path so far can take up the first n steps."""
+    reached = [True, *(False for _ in steps)]
+    for wanted in path:
+        if wanted == DESCEND:
+            reached = list(accumulate(reached, or_))
+        else:
+            taken = zip(reached, steps, strict=False)
+            reached = [False, *(before and _step_matches(wanted, step) for before, step in taken)]
+    return reached[-1]
 
 
 def _step_matches(wanted: QName | str, step: QName) -> bool:

@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element
-from tocsin.mediation.entries import text_of
+from tocsin.mediation.entries import uri_of
 from tocsin.mediation.namespaces import WSA_2004, WSA_2005, WSA_NAMESPACES, WSA_VERSIONS
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint
@@ -34,7 +34,7 @@ def address_of(reference: Element | None) -> str:
     """The address alone, empty when there is none."""
     for child in reference if reference is not None else ():
         if child.tag in _ADDRESSES:
-            return text_of(child)
+            return uri_of(child)
     return ""
 
 
@@ -52,7 +52,7 @@ def endpoint(reference: Element, what: str) -> Endpoint:
 
 def echoed(reference: bytes, version: str | None) -> bytes:
     """Reference parameters as the headers of a message to their endpoint (WS-Addressing 1.0 SOAP binding s4)."""
-    if not reference or version != "2005/08":
+    if not reference or namespace_of(version) != WSA_2005:
         return reference
     holder = xml.parse(b"<holder>" + reference + b"</holder>")
     for part in holder:

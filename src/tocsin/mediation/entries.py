@@ -4,6 +4,7 @@ Normalisation takes the action that table 3 of WS-Messenger gives: present is tr
 added, absent and optional is none, absent and required is a fault. What no entry names is ignored.
 """
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -12,6 +13,9 @@ from tocsin.markup.xml import Element
 from tocsin.model.refusal import Refusal
 
 Found = dict[str, Element]
+
+LONGEST_URI = 4096
+_URI = re.compile(f"[^\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]{{0,{LONGEST_URI}}}")
 
 
 class Entry(Struct, frozen=True):
@@ -69,8 +73,20 @@ def children(element: Element, names: Mapping[str, str]) -> Found:
 
 
 def text_of(element: Element | None) -> str:
-    text = None if element is None else element.text
+    """Past comments and processing instructions, without white space at its ends."""
+    if element is None:
+        return ""
+    text = "".join(element.itertext()) if len(element) else element.text
     return text.strip() if text else ""
+
+
+def uri_of(element: Element | None) -> str:
+    """An xs:anyURI, whose white space is collapsed; what goes into headers and caches is short and printable."""
+    text = " ".join(text_of(element).split())
+    if _URI.fullmatch(text) is None:
+        name = "" if element is None else _shown(element.tag)
+        raise Refusal("malformed", f"{name} is longer than {LONGEST_URI} characters or holds control characters")
+    return text
 
 
 def first_child(element: Element) -> Element | None:

@@ -1,6 +1,7 @@
 """Namespace names and action URIs, exactly as the specifications write them."""
 
 SOAP_11 = "http://schemas.xmlsoap.org/soap/envelope/"
+SOAP_11_ACTORS = "http://schemas.xmlsoap.org/soap/actor/"
 SOAP_12 = "http://www.w3.org/2003/05/soap-envelope"
 WSA_2005 = "http://www.w3.org/2005/08/addressing"
 WSA_2004 = "http://schemas.xmlsoap.org/ws/2004/08/addressing"

@@ -14,6 +14,7 @@ class Context(Struct, frozen=True):
     soap: str
     addressing: str | None
     message_id: str = ""
+    operation: str = ""
 
 
 class Publish(Struct, frozen=True):

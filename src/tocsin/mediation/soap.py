@@ -1,14 +1,15 @@
 """SOAP 1.1 and 1.2 envelopes: opened once at the door, written from byte templates."""
 
 from functools import lru_cache
+from urllib.parse import quote
 
 from msgspec import Struct
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element, MarkupError
 from tocsin.mediation import addressing
-from tocsin.mediation.entries import Found, first_child, text_of
-from tocsin.mediation.namespaces import SOAP_NAMESPACES, SOAP_VERSIONS, WSE, WSN
+from tocsin.mediation.entries import Found, first_child, uri_of
+from tocsin.mediation.namespaces import SOAP_11_ACTORS, SOAP_12, SOAP_NAMESPACES, SOAP_VERSIONS, WSE, WSN
 from tocsin.mediation.operations import Context, Reply
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
@@ -40,10 +41,11 @@ class Envelope(Struct):
         return "" if self.content is None else str(self.content.tag)
 
     def header(self, name: str) -> str:
-        return text_of(self.headers.get(name))
+        return uri_of(self.headers.get(name))
 
     def context(self, dialect: str) -> Context:
-        return Context(dialect, self.soap, self.addressing, self.header("message_id"))
+        name = self.operation.rpartition("}")[2]
+        return Context(dialect, self.soap, self.addressing, self.header("message_id"), name)
 
 
 def open_envelope(body: bytes) -> Envelope:
@@ -61,7 +63,7 @@ def open_envelope(body: bytes) -> Envelope:
         if tag == body_tag:
             return Envelope(soap, version, headers, part, first_child(part), body)
         if tag == header_tag:
-            version = _read_headers(part, headers, soap)
+            version = _read_headers(part, headers, soap) or version
     raise Refusal("malformed", "the SOAP envelope has no Body")
 
 
@@ -81,9 +83,18 @@ def _read_headers(header: Element, found: Found, soap: str) -> str | None:
 
 
 def _refuse_must_understand(block: Element, soap: str) -> None:
-    attribute = f"{{{SOAP_NAMESPACES[soap]}}}mustUnderstand"
-    if isinstance(block.tag, str) and block.get(attribute) in ("1", "true"):
+    """Unless it is for someone else on the way (SOAP 1.1 s4.2.2, SOAP 1.2 part 1 s2.2)."""
+    if not isinstance(block.tag, str) or block.get(_in(soap, "mustUnderstand")) not in ("1", "true"):
+        return
+    if block.get(_in(soap, "actor" if soap == "1.1" else "role")) in _OUR_ROLES:
         raise Refusal("must-understand", f"the header {block.tag} must be understood, and is not")
+
+
+def _in(soap: str, local: str) -> str:
+    return f"{{{SOAP_NAMESPACES[soap]}}}{local}"
+
+
+_OUR_ROLES = (None, "", f"{SOAP_11_ACTORS}next", f"{SOAP_12}/role/next", f"{SOAP_12}/role/ultimateReceiver")
 
 
 def guess_soap(content_type: str) -> str:
@@ -99,11 +110,14 @@ def opening(soap: str, wsa: str | None) -> bytes:
     )
 
 
+_SAFE_IN_HEADER = "".join(map(chr, range(0x21, 0x7F))).replace('"', "").replace("\\", "")
 BETWEEN = b"</s:Header><s:Body>"
 CLOSING = b"</s:Body></s:Envelope>"
 
 
 def http_headers(soap: str, action: str) -> Pairs:
+    """The action is the publisher's text: what would end the header or its quotes is percent-encoded (RFC 3986 s2.1)."""
+    action = quote(action, safe=_SAFE_IN_HEADER)
     if soap == "1.2":
         return (("Content-Type", f'application/soap+xml; charset=utf-8; action="{action}"'),)
     return (("Content-Type", "text/xml; charset=utf-8"), ("SOAPAction", f'"{action}"'))

@@ -4,8 +4,18 @@ import re
 
 from msgspec import Struct
 
-NCNAME = re.compile(r"[^\W\d][\w.\-·]*")
-_STEP = re.compile(r"(?:\{([^{}]+)\})?([^\W\d][\w.\-·]*)")
+# Namespaces in XML s3; XML 1.0 s2.3 without the colon.
+_START = (
+    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
+    "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+NCNAME = re.compile(rf"[{_START}][{_START}\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
+# What a topic's namespace may be, so that a topic has a text form that can be read again: no brace, space or control.
+NAMESPACE = re.compile("[^{}\\s\x00-\x20\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+")
+
+LONGEST_TOPIC = 8192
+_STEP = re.compile(rf"(?:\{{({NAMESPACE.pattern})\}})?({NCNAME.pattern})(/(?!\Z)|\Z)")
+_CLARK = re.compile(rf"\{{(.+)\}}({NCNAME.pattern})", re.DOTALL)
 
 
 class QName(Struct, frozen=True, cache_hash=True):
@@ -31,18 +41,21 @@ def qname(clark: str) -> QName:
     return QName(namespace[1:], local) if brace else QName("", clark)
 
 
+def qname_in(text: str) -> QName | None:
+    """The name in a namespace that `str(QName)` writes as this text; None for any other text."""
+    found = _CLARK.fullmatch(text)
+    return None if found is None else QName(found[1], found[2])
+
+
 def topic(text: str) -> Topic | None:
     """The topic that `str(Topic)` writes as this text; None when no topic is written so."""
     steps: list[QName] = []
     at = 0
-    while found := _STEP.match(text, at):
+    while len(text) <= LONGEST_TOPIC and (found := _STEP.match(text, at)):
         steps.append(QName(found[1] or "", found[2]))
-        at = found.end()
-        if at == len(text):
+        if found.end() == len(text):
             return Topic(tuple(steps))
-        if text[at] != "/":
-            return None
-        at += 1
+        at = found.end()
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tocsin.pipeline import tables
@@ -40,6 +40,13 @@ def work(frame: DataFrame, task: Task) -> Work:
         counted.update({name: row[name] for name in COUNTS})
         by_subscription.update(dict(row["by_subscription"]))
     return Work(end, counted, by_subscription)
+
+
+def warm_up(spark: SparkSession) -> None:
+    """Has the workers started before the first batch needs them."""
+    spark.range(1).selectExpr("'log' AS log", "id AS offset", "x'' AS payload").where("offset < 0").mapInArrow(
+        Task(Path(), 0, frozenset()).run, _RESULT
+    ).toArrow()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from tocsin.pipeline.as_of import open_store
-from tocsin.pipeline.batch import Batches, Done
+from tocsin.pipeline.batch import Batches, Done, warm_up
 from tocsin.pipeline.checkpoint import check_in_step
 from tocsin.pipeline.errors import PipelineError, sentence
 from tocsin.pipeline.places import Places
@@ -66,7 +66,10 @@ def _run(settings: RunSettings, progress: Progress) -> None:
     ):
         check_in_step(settings.data, outbox)
         _stop_on_signals(stop)  # Spark has put its own handler in place
+        warm = threading.Thread(target=warm_up, args=(spark,), daemon=True)
+        warm.start()
         query = Query(spark, settings, outbox, progress)
+        warm.join()
         progress.say("ready")
         query.until(stop, settings.parent)
 

@@ -1,6 +1,7 @@
 """A Spark session that starts quickly, keeps quiet and cleans up after itself."""
 
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator
@@ -12,8 +13,7 @@ from pyspark.sql import SparkSession
 
 from tocsin.pipeline.source import LogSource
 
-# Compiling for peak speed costs seconds at the start and pays off in hours; the work is in the Python workers.
-_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+LOCAL = "local[*]"
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -22,26 +22,26 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "tocsin.pipeline.daemon",
-    "spark.driver.extraJavaOptions": _JAVA,
+    # Compiling for peak speed costs seconds at the start and hardly pays: most of the work is in the Python workers.
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     # Without Hadoop's native library every local file costs a chmod process, and its checksum file another.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
-LOCAL = "local[*]"
-_LOCAL = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
 @contextmanager
 def session(log: Path, scratch: Path, master: str = LOCAL) -> Iterator[SparkSession]:
     """What Spark has to say goes to the file `log`, not to the caller's streams."""
+    scratch = scratch.absolute()
     shutil.rmtree(scratch, ignore_errors=True)  # of a job that was killed
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    with _streams_into(log):
-        spark = _builder(scratch.absolute(), master).getOrCreate()
+    scratch.mkdir(parents=True)
+    with _streams_into(log), _workers_run(_python(scratch) if master.startswith("local") else Path(sys.executable)):
+        spark = _builder(scratch, master).getOrCreate()
     try:
         spark.sparkContext.setLogLevel("ERROR")
         spark.dataSource.register(LogSource)
@@ -53,11 +53,35 @@ def session(log: Path, scratch: Path, master: str = LOCAL) -> Iterator[SparkSess
 
 
 def _builder(scratch: Path, master: str) -> SparkSession.Builder:
+    settings = _SETTINGS | (_ON_THIS_MACHINE if master.startswith("local") else {})
+    settings["spark.local.dir"] = str(scratch)
+    settings["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
     builder = SparkSession.builder.master(master).appName("tocsin")
-    for key, value in (_SETTINGS | (_LOCAL if master.startswith("local") else {})).items():
+    for key, value in settings.items():
         builder = builder.config(key, value)
-    builder = builder.config("spark.local.dir", str(scratch))
-    return builder.config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    return builder
+
+
+def _python(scratch: Path) -> Path:
+    """Python with the caller's path. Spark puts its own PySpark first, a zip without byte code: a second for each worker."""
+    path = shlex.quote(os.environ.get("PYTHONPATH", ""))
+    script = scratch / "python"
+    script.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {shlex.quote(sys.executable)} "$@"\n', "utf-8")
+    script.chmod(0o700)
+    return script
+
+
+@contextmanager
+def _workers_run(python: Path) -> Iterator[None]:
+    """Spark looks for its workers' Python in the environment, once."""
+    names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
+    kept = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, str(python)))
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 @contextmanager

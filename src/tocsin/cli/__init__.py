@@ -1,0 +1,21 @@
+"""The commands: thin. JSON goes to standard output alone, words to standard error."""
+
+import typer
+
+from tocsin.cli import benches, broker, clients, configuration, letters, mediation, pipeline
+
+application = typer.Typer(
+    name="tocsin",
+    help="An event-notification platform: a mediating broker and its data pipeline on Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+for commands in (broker, clients, mediation, letters, configuration):
+    commands.register(application)
+application.add_typer(pipeline.application, name="pipeline")
+application.add_typer(benches.application, name="bench")
+
+
+def main() -> None:
+    application()

@@ -1,0 +1,93 @@
+"""`serve` and `up`: a node alone, and the whole platform."""
+
+import asyncio
+import os
+from typing import Annotated
+
+import typer
+
+from tocsin.app.settings import Settings
+from tocsin.cli import options
+from tocsin.cli.output import WRONG_USE, fail, give, say, until_signalled
+
+
+def register(application: typer.Typer) -> None:
+    application.command()(serve)
+    application.command()(up)
+
+
+def serve(
+    listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where to listen.")] = None,
+    port: options.Port = None,
+    data: options.Data = None,
+    config: options.Config = None,
+    extra: options.Setting = None,
+    json: options.Json = False,
+) -> None:
+    """One node alone, without a JVM: it matches by itself."""
+    import uvloop
+
+    settings = options.settings_of(extra, listen=listen, port=port, data=data, config=config, engine="embedded")
+    uvloop.run(_serve(settings, json))
+
+
+async def _serve(settings: Settings, json: bool) -> None:
+    from tocsin.app.serving import serving
+
+    with until_signalled() as stop, _clear_errors():
+        async with serving(settings, say) as node:
+            if json:
+                give({"event": "listening", "url": node.base_url, "node": node.name})
+            say(f"{node.name} listens on {node.base_url}  (SOAP /broker, CloudEvents /events, API /api/openapi.json)")
+            await stop.wait()
+            say("draining ...")
+        say(f"stopped; {node.log.durable} records in the log")
+
+
+def up(
+    demo: Annotated[bool, typer.Option("--demo", help="Publish and consume disaster notifications.")] = False,
+    duration: Annotated[str | None, typer.Option("--for", metavar="30s", help="End after that long.")] = None,
+    port: options.Port = None,
+    data: options.Data = None,
+    engine: Annotated[str | None, typer.Option(help="spark, or embedded.")] = None,
+    config: options.Config = None,
+    extra: options.Setting = None,
+    json: options.Json = False,
+) -> None:
+    """The platform: a broker, and the data pipeline on Spark."""
+    import uvloop
+
+    from tocsin.app.java import java_problem
+    from tocsin.app.quantities import duration as seconds_of
+
+    settings = options.settings_of(extra, port=port, data=data, engine=engine, config=config)
+    try:
+        seconds = None if duration is None else seconds_of(duration)
+    except ValueError:
+        fail(f"--for {duration!r} is not a duration such as 30s or 5m", WRONG_USE)
+    if (problem := java_problem(os.environ)) is not None:
+        fail(problem, WRONG_USE)
+    summary = uvloop.run(_up(settings, demo, seconds))
+    if json:
+        give(summary)
+
+
+async def _up(settings: Settings, demo: bool, seconds: float | None) -> object:
+    from tocsin.cli.platform import run_platform
+
+    with until_signalled() as stop, _clear_errors():
+        return await run_platform(settings, demo=demo, seconds=seconds, stop=stop)
+
+
+class _clear_errors:  # noqa: N801 - reads as a statement
+    """What can be said in a sentence is, without a traceback."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from tocsin.store.errors import StoreError
+        from tocsin.wire.errors import WireError
+
+        if isinstance(error, StoreError | WireError | PermissionError | asyncio.TimeoutError):
+            fail(str(error))

@@ -1,0 +1,74 @@
+"""`mediate`: a dry run of mediation."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tocsin.cli.output import WRONG_USE, fail, say
+from tocsin.mediation import cloudevents, dialects, raw, soap, wse_2004_08, wsn_1_3
+from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
+from tocsin.model.records import Accepted
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Endpoint, Form, Position, Subscription
+
+_FORMS = {
+    wsn_1_3.NAME: Form(wsn_1_3.NAME, "1.2", "2005/08"),
+    wse_2004_08.NAME: Form(wse_2004_08.NAME, "1.2", "2004/08"),
+    cloudevents.NAME: Form(cloudevents.NAME),
+    f"{cloudevents.NAME}-binary": Form(cloudevents.NAME, wrapped=False),
+}
+
+
+def register(application: typer.Typer) -> None:
+    application.command()(mediate)
+
+
+def mediate(
+    file: Annotated[str, typer.Argument(help="A message as it came: a file, or - for standard input.")],
+    to: Annotated[str, typer.Option(help=f"One of {', '.join(_FORMS)}.")],
+    consumer: Annotated[str, typer.Option(help="The consumer's address.")] = "http://consumer.example/",
+    headers: Annotated[bool, typer.Option("--headers", help="Print the HTTP headers too.")] = False,
+) -> None:
+    """Print a message as a consumer of another dialect would get it."""
+    if to not in _FORMS:
+        fail(f"--to {to!r} is not a dialect; choose one of {', '.join(_FORMS)}", WRONG_USE)
+    try:
+        body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        fail(f"{file}: {error.strerror}")
+    try:
+        record = _record(body)
+        found = dialects.normalise(record)
+    except Refusal as refusal:
+        fail(f"{file}: {refusal.text}")
+    say(f"{len(found)} notification{'s' if len(found) > 1 else ''} in {record.dialect}")
+    recipient = Subscription(SubscriptionId("dry-run"), None, Endpoint(consumer), None, _FORMS[to], (), record.at, None)
+    for each in found:
+        _print(*dialects.CUSTOMISE[recipient.form.dialect](each, recipient, "http://broker.example"), headers)
+
+
+def _record(body: bytes) -> Accepted:
+    """By what the message looks like, for a file has no content type."""
+    content: Pairs = ()
+    start = body.lstrip()[:1]
+    if start == b"{" and b'"specversion"' in body:
+        name, content = cloudevents.NAME, (("content-type", cloudevents.STRUCTURED),)
+    elif start == b"<" and b"Envelope" in body[:1024]:
+        notify = soap.open_envelope(body).operation in wsn_1_3.OPERATIONS
+        name = wsn_1_3.NAME if notify else wse_2004_08.NAME
+    else:
+        kind = {b"{": "application/json", b"[": "application/json", b"<": "application/xml"}.get(start, "text/plain")
+        name, content = raw.NAME, (("content-type", kind),)
+    position = Position(Node("dry-run"), 0)
+    return Accepted(position, Instant(time.time_ns()), "/broker/publish", name, content, None, "dry-run", body)
+
+
+def _print(headers: Pairs, body: bytes, with_headers: bool) -> None:
+    if with_headers or any(name.startswith("ce-") for name, _ in headers):
+        sys.stdout.write("".join(f"{name}: {value}\n" for name, value in headers) + "\n")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(body + b"\n")
+    sys.stdout.buffer.flush()

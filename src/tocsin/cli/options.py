@@ -1,0 +1,46 @@
+"""Flags that several commands share, and settings made of them."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tocsin.app.settings import Settings, SettingsError, load_here
+from tocsin.cli.output import WRONG_USE, fail
+
+Config = Annotated[Path | None, typer.Option(help="The configuration file; tocsin.toml here if there is one.")]
+Data = Annotated[Path | None, typer.Option(help="Where the log, the store and the tables are kept.")]
+Port = Annotated[int | None, typer.Option(help="Where to listen.")]
+Setting = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting, e.g. delivery-attempts=3.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+Broker = Annotated[str, typer.Option(help="The broker's address.")]
+Dialect = Annotated[str, typer.Option("--as", help="wsn-1.3, wse-2004-08 or cloudevents.")]
+Namespace = Annotated[list[str] | None, typer.Option(metavar="PREFIX=URI", help="A prefix that the topic uses.")]
+DEFAULT_BROKER = "http://127.0.0.1:8080"
+
+
+def settings_of(extra: list[str] | None = None, **flags: object) -> Settings:
+    """From flags, environment and file; what is wrong is told whole, and the command ends with 2."""
+    given = {name.replace("_", "-"): str(value) for name, value in flags.items() if value is not None}
+    for each in extra or ():
+        name, equals, value = each.partition("=")
+        if not equals:
+            fail(f"--set {each!r} is not NAME=VALUE", WRONG_USE)
+        given[name.replace(".", "-").replace("_", "-")] = value
+    try:
+        return load_here(given, os.environ, Path.cwd())
+    except SettingsError as error:
+        fail(str(error), WRONG_USE)
+
+
+def pairs(given: list[str] | None) -> tuple[tuple[str, str], ...]:
+    found = []
+    for each in given or ():
+        prefix, equals, uri = each.partition("=")
+        if not (prefix and equals and uri):
+            fail(f"--namespace {each!r} is not PREFIX=URI", WRONG_USE)
+        found.append((prefix, uri))
+    return tuple(found)

@@ -1,0 +1,70 @@
+"""An ASGI application behind a socket of ours, in the running loop."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Iterator
+
+import uvicorn
+
+from tocsin.wire.asgi import Application
+from tocsin.wire.errors import WireError
+
+
+class CannotListen(WireError):
+    """The address is taken, or not ours."""
+
+
+def listen(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+        listener.listen(2048)
+    except OSError as error:
+        listener.close()
+        raise CannotListen(f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port") from None
+    listener.setblocking(False)
+    return listener
+
+
+@contextlib.asynccontextmanager
+async def served(application: Application, listener: socket.socket) -> AsyncIterator[None]:
+    """Requests are taken from when it begins; on the way out those under way may finish."""
+    server = _Server(application)
+    task = asyncio.create_task(server.serve(sockets=[listener]))
+    started = asyncio.create_task(server.ready.wait())
+    try:
+        await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
+        yield
+    finally:
+        started.cancel()
+        server.should_exit = True
+        await task
+
+
+class _Server(uvicorn.Server):
+    """Signals belong to the command that runs us."""
+
+    def __init__(self, application: Application) -> None:
+        config = uvicorn.Config(
+            application,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            timeout_graceful_shutdown=5,
+        )
+        super().__init__(config)
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
