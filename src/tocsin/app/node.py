@@ -56,6 +56,7 @@ class Node:
         self.log, self.store, self.engine, self.sending = log, store, engine, sending
         self._guard = guard
         self._subscriptions: dict[SubscriptionId, Subscription] = {each.id: each for each in store.current()}
+        self._dialects = {each.id: each.form.dialect for each in self._subscriptions.values()}
         self._waiting: deque[_Waiting] = deque()
         self.duplicates = Duplicates(settings.limits.dedup_window)
         self.topic_counts = TopicCounts.load(store)
@@ -153,6 +154,12 @@ class Node:
             "dead_letters": self.store.count_dead_letters(),
         }
 
+    def delivered_by_dialect(self) -> dict[str, int]:
+        found: Counter[str] = Counter()
+        for name, count in self.sending.delivered.items():
+            found[self._dialects.get(name, "unknown")] += count
+        return dict(found)
+
     async def _change(self, subscription: Subscription) -> None:
         change = Changed(Position(self.name, self.log.next_offset), self.now(), subscription)
         future = self.log.append(encode(change), change)
@@ -186,6 +193,7 @@ class Node:
             self._subscriptions.pop(subscription.id, None)
         else:
             self._subscriptions[subscription.id] = subscription
+            self._dialects[subscription.id] = subscription.form.dialect
         self.engine.changed(change)
 
 

@@ -1,6 +1,7 @@
 """What the two engines have in common: settling outcomes, dead letters, re-driving, checkpoints."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -48,6 +49,7 @@ class Sending:
     def __init__(self, store: Store, outcomes: Log) -> None:
         self._store, self._outcomes = store, outcomes
         self.engine: Engine | None = None
+        self.delivered: Counter[SubscriptionId] = Counter()
         self._told: list[Outcome] = []
         self._dead: list[DeadLetter] = []
         self._revived: list[int] = []
@@ -67,6 +69,8 @@ class Sending:
         if outcome.result == "retry":
             return
         letter = entry.what
+        if outcome.result == "delivered":
+            self.delivered[outcome.match.subscription] += 1
         if isinstance(letter, DeadLetter):
             self._redriving.discard(letter.id)
             if outcome.result == "delivered":

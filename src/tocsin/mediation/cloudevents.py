@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from tocsin.mediation import times
-from tocsin.mediation.payloads import is_xml, type_name
+from tocsin.mediation.payloads import checked_media_type, is_xml, type_name
 from tocsin.model import names
 from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.names import NO_TOPIC, QName, Topic
@@ -24,10 +24,12 @@ STRUCTURED = "application/cloudevents+json"
 NO_PRODUCER = "urn:tocsin:no-producer"  # CloudEvents demands a source
 NO_TYPE = "tocsin.notification"  # and a type
 
+LONGEST_NAME = 4096  # of what goes into caches and headers of other dialects
+
 _ATTRIBUTE = re.compile(r"[a-z0-9]{1,64}")
+_STRING = re.compile("[^\x00-\x1f\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]*")  # CloudEvents 1.0 s3.1
 _REQUIRED = ("specversion", "id", "source", "type")
-# What the model has a place for; any other attribute is kept as it is.
-_PLACED = frozenset((*_REQUIRED, "datacontenttype", "topic", "data", "data_base64"))
+_PLACED = frozenset((*_REQUIRED, "datacontenttype"))  # what the model has a place for; the rest is kept as it is
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F))).replace('"', "").replace("%", "")
 
 _encode = msgspec.json.Encoder().encode
@@ -54,21 +56,18 @@ def notifications(record: Accepted) -> tuple[Notification, ...]:
 def _structured(body: bytes) -> tuple[dict[str, str], Payload]:
     try:
         event = _decode(body)
+        attributes = {
+            name: text
+            for name, raw in event.items()
+            if name not in ("data", "data_base64") and (text := _text_of(name, _decode_any(raw))) is not None
+        }
+        return attributes, _payload(event, attributes.get("datacontenttype", ""))
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise Refusal("malformed", f"the event is not a JSON object: {problem}") from None
-    attributes = {
-        name: text
-        for name, raw in event.items()
-        if name not in ("data", "data_base64") and (text := _attribute(name, raw)) is not None
-    }
-    return attributes, _payload(event, attributes.get("datacontenttype", ""))
 
 
-def _attribute(name: str, raw: msgspec.Raw) -> str | None:
+def _text_of(name: str, value: object) -> str | None:
     """In the canonical string form of its type (CloudEvents 1.0 s3.1); null is absent."""
-    value = _decode_any(raw)
-    if not _ATTRIBUTE.fullmatch(name):
-        raise Refusal("malformed", f"{name!r} is no attribute name: lower-case letters and digits only")
     match value:
         case None | str():
             return value
@@ -81,6 +80,8 @@ def _attribute(name: str, raw: msgspec.Raw) -> str | None:
 
 def _payload(event: Mapping[str, msgspec.Raw], media_type: str) -> Payload:
     if "data_base64" in event:
+        if "data" in event:
+            raise Refusal("malformed", "there is data or data_base64, not both")
         try:
             return Payload(media_type, base64.b64decode(str(_decode_any(event["data_base64"])), validate=True))
         except ValueError:
@@ -95,28 +96,19 @@ def _payload(event: Mapping[str, msgspec.Raw], media_type: str) -> Payload:
 
 
 def _binary(headers: Mapping[str, str], content_type: str, body: bytes) -> tuple[dict[str, str], Payload]:
-    attributes = {name[3:]: unquote(value) for name, value in headers.items() if name.startswith("ce-")}
-    for name in attributes:
-        if not _ATTRIBUTE.fullmatch(name):
-            raise Refusal("malformed", f"ce-{name} is no attribute name: lower-case letters and digits only")
+    """A value may stand in quotes, and is percent-encoded either way (HTTP binding s3.1.3.2)."""
+    found = {name[3:]: value.strip() for name, value in headers.items() if name.startswith("ce-")}
+    attributes = {name: unquote(_QUOTED.sub(r"\1", v[1:-1]) if _IN_QUOTES(v) else v) for name, v in found.items()}
     attributes.pop("datacontenttype", None)
     return attributes, Payload(content_type, body)
 
 
+_IN_QUOTES = re.compile(r'"(?:[^"\\]|\\.)*"').fullmatch
+_QUOTED = re.compile(r"\\(.)")
+
+
 def _notification(record: Accepted, attributes: dict[str, str], payload: Payload) -> Notification:
-    for name in _REQUIRED:
-        if not attributes.get(name):
-            raise Refusal("malformed", f"the CloudEvents attribute {name!r} is missing or empty")
-    if attributes["specversion"] != "1.0":
-        raise Refusal("malformed", f"CloudEvents {attributes['specversion']!r} is not supported; 1.0 is")
-    topic, subject_is_topic = _topic(attributes)
-    kept = tuple(
-        sorted(
-            (name, value)
-            for name, value in attributes.items()
-            if name not in _PLACED and not (subject_is_topic and name == "subject")
-        )
-    )
+    _check(attributes)
     source = attributes["source"]
     return Notification(
         MessageId(attributes["id"]),
@@ -126,22 +118,36 @@ def _notification(record: Accepted, attributes: dict[str, str], payload: Payload
         NAME,
         record.cause,
         "" if source == NO_PRODUCER else source,
-        topic,
+        _topic(attributes),
         None if attributes["type"] == NO_TYPE else type_name(attributes["type"]),
-        kept,
-        payload,
+        tuple(sorted(pair for pair in attributes.items() if pair[0] not in _PLACED)),
+        Payload(checked_media_type(payload.media_type), payload.data),
     )
 
 
-def _topic(attributes: Mapping[str, str]) -> tuple[Topic, bool]:
-    """The extension `topic` decides, else a subject that can be read as one; any other subject stays a subject."""
+def _check(attributes: Mapping[str, str]) -> None:
+    for name in _REQUIRED:
+        if not attributes.get(name):
+            raise Refusal("malformed", f"the CloudEvents attribute {name!r} is missing or empty")
+        if len(attributes[name]) > LONGEST_NAME:
+            raise Refusal("malformed", f"the attribute {name!r} has more than {LONGEST_NAME} characters")
+    if attributes["specversion"] != "1.0":
+        raise Refusal("malformed", f"CloudEvents {attributes['specversion'][:80]!r} is not supported; 1.0 is")
+    for name, value in attributes.items():
+        if not _ATTRIBUTE.fullmatch(name):
+            raise Refusal("malformed", f"{name[:80]!r} is no attribute name: lower-case letters and digits only")
+        if not _STRING.fullmatch(value):
+            raise Refusal("malformed", f"the attribute {name!r} holds control characters")
+
+
+def _topic(attributes: Mapping[str, str]) -> Topic:
+    """The extension `topic` decides, else a subject that can be read as one; any other subject is only a subject."""
     if "topic" in attributes:
         found = names.topic(attributes["topic"])
         if found is None:
-            raise Refusal("malformed", f"the attribute topic, {attributes['topic']!r}, is not a path such as a/b")
-        return found, False
-    found = names.topic(attributes.get("subject", ""))
-    return (NO_TOPIC, False) if found is None else (found, True)
+            raise Refusal("malformed", f"the attribute topic, {attributes['topic'][:80]!r}, is not a path such as a/b")
+        return found
+    return names.topic(attributes.get("subject", "")) or NO_TOPIC
 
 
 def is_json(media_type: str) -> bool:
@@ -161,25 +167,27 @@ _STRUCTURED_HEADERS: Pairs = (("Content-Type", f"{STRUCTURED}; charset=utf-8"),)
 
 
 def structured(notification: Notification) -> tuple[Pairs, bytes]:
+    event: dict[str, object] = {"specversion": "1.0", **attributes_of(notification)}
     payload = notification.payload
-    found: list[tuple[str, object]] = [("specversion", "1.0"), *attributes_of(notification)]
     if payload.media_type:
-        found.append(("datacontenttype", payload.media_type))
+        event["datacontenttype"] = payload.media_type
     if payload.data:
-        found.append(_data(payload))
-    return _STRUCTURED_HEADERS, _encode(dict(found))
+        _add_data(event, payload)
+    return _STRUCTURED_HEADERS, _encode(event)
 
 
-def _data(payload: Payload) -> tuple[str, object]:
+def _add_data(event: dict[str, object], payload: Payload) -> None:
     kind = _kind(payload.media_type)
     if kind == "json" and _is_valid_json(payload.data):
-        return "data", msgspec.Raw(payload.data)
-    if kind == "text":
-        try:
-            return "data", payload.data.decode()
-        except UnicodeDecodeError:
-            pass
-    return "data_base64", payload.data  # msgspec writes bytes in base64
+        event["data"] = msgspec.Raw(payload.data)
+        return
+    try:
+        if kind == "text":
+            event["data"] = payload.data.decode()
+            return
+    except UnicodeDecodeError:
+        pass
+    event["data_base64"] = payload.data  # msgspec writes bytes in base64
 
 
 @lru_cache(maxsize=256)
@@ -199,27 +207,29 @@ def _is_valid_json(data: bytes) -> bool:
 
 def binary(notification: Notification) -> tuple[Pairs, bytes]:
     headers = [("ce-specversion", "1.0")]
-    headers += [(f"ce-{name}", quote(value, safe=_PRINTABLE)) for name, value in attributes_of(notification)]
+    headers += [(f"ce-{name}", quote(value, safe=_PRINTABLE)) for name, value in attributes_of(notification).items()]
     if notification.payload.media_type:
         headers.append(("Content-Type", notification.payload.media_type))
     return tuple(headers), notification.payload.data
 
 
-def attributes_of(notification: Notification) -> list[tuple[str, str]]:
-    """In the order people read them; a topic is the subject unless the event has another."""
-    kept = notification.attributes
-    kind, subject, rest = _text(notification.type) or NO_TYPE, "subject", [("time", times.timestamp(notification.when))]
+def attributes_of(notification: Notification) -> dict[str, str]:
+    """In the order people read them. An event that was none before gets its topic as subject, and a time."""
+    found = {"id": notification.id, "source": notification.producer or NO_PRODUCER, "type": _type(notification)}
     if notification.dialect == NAME:
-        rest = list(kept)
-        subject = "topic" if notification.attribute("subject") is not None else subject
-    elif kept:
-        kind = notification.attribute("action") or kind  # WS-Eventing's action is its type
-    found = [("id", notification.id), ("source", notification.producer or NO_PRODUCER), ("type", kind)]
+        return found | dict(notification.attributes)
     if notification.topic != NO_TOPIC:
-        found.append((subject, _text(notification.topic)))
-    return found + rest
+        found["subject"] = _text(notification.topic)
+    found["time"] = times.timestamp(notification.when)
+    return found
 
 
-@lru_cache(maxsize=4096)
+def _type(notification: Notification) -> str:
+    """WS-Eventing's action says more than the name of the payload's element."""
+    action = notification.attributes and notification.dialect != NAME and notification.attribute("action")
+    return action or _text(notification.type) or NO_TYPE
+
+
+@lru_cache(maxsize=1024)
 def _text(name: QName | Topic | str | None) -> str:
     return "" if name is None else str(name)

@@ -49,18 +49,17 @@ def dialect_of(envelope: Envelope) -> str:
 def hear(envelope: Envelope, subscription: str, now: Instant) -> Heard:
     """`subscription` is the id in the address; a reference parameter that is echoed instead does as well."""
     name = dialect_of(envelope)
-    rules = wsn_1_3 if name == wsn_1_3.NAME else wse_2004_08
-    asked = rules.request(envelope, subscription or envelope.header("identifier"), now)
-    return Heard(envelope.context(name), asked)
+    request = wsn_1_3.request if name == wsn_1_3.NAME else wse_2004_08.request
+    return Heard(envelope.context(name), request(envelope, subscription or envelope.header("identifier"), now))
 
 
 def answer(context: Context, result: Answer) -> Reply:
-    rules = wsn_1_3 if context.dialect == wsn_1_3.NAME else wse_2004_08
-    return rules.reply(context, result)
+    reply = wsn_1_3.reply if context.dialect == wsn_1_3.NAME else wse_2004_08.reply
+    return reply(context, result)
 
 
 Reading = Envelope | Recalled
-_MEMO = EnvelopeMemo()
+_MEMO = EnvelopeMemo(_OPERATIONS)
 
 
 def open_soap(door: str, body: bytes) -> Reading:
@@ -76,8 +75,8 @@ def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notific
         return raw.notifications(record, topic_of_door(record.door))
     reading = reading or open_soap(record.door, record.body)
     if isinstance(reading, Recalled):
-        if (known := reading.notification(record)) is not None:
-            return (known,)
+        if reading.dialect == dialect:
+            return (reading.notification(record),)
         reading = soap.open_envelope(record.body)
     return _read_in_full(record, reading)
 
@@ -85,18 +84,17 @@ def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notific
 def _read_in_full(record: Accepted, reading: Envelope) -> tuple[Notification, ...]:
     if record.dialect == wsn_1_3.NAME:
         found = wsn_1_3.notifications(record, reading)
-        holder = wsn_1_3.payload_holder(reading)
+        if len(found) == 1:
+            _MEMO.learn(record, reading, wsn_1_3.payload_holder(reading), found[0])
     else:
         found = wse_2004_08.notifications(record, reading, topic_of_door(record.door))
-        holder = reading.body
-    if len(found) == 1:
-        _MEMO.learn(record, reading, holder, found[0])
+        _MEMO.learn(record, reading, reading.body, found[0])
     return found
 
 
 def topic_of_door(door: str) -> Topic | None:
     """`/broker/publish/a/b` names the topic a/b."""
-    tail = door[len(PUBLISH_DOOR) :].strip("/") if door.startswith(PUBLISH_DOOR) else ""
+    tail = door[len(PUBLISH_DOOR) :].strip("/") if door.startswith(f"{PUBLISH_DOOR}/") else ""
     if not tail:
         return None
     found = names.topic(unquote(tail))

@@ -76,8 +76,11 @@ def text_of(element: Element | None) -> str:
     """Past comments and processing instructions, without white space at its ends."""
     if element is None:
         return ""
-    text = "".join(element.itertext()) if len(element) else element.text
-    return text.strip() if text else ""
+    return whole_text(element).strip()
+
+
+def whole_text(element: Element) -> str:
+    return "".join(map(str, element.itertext())) if len(element) else element.text or ""
 
 
 def uri_of(element: Element | None) -> str:
@@ -95,6 +98,12 @@ def first_child(element: Element) -> Element | None:
         if type(child.tag) is str:
             return child
     return None
+
+
+def only_child(element: Element) -> Element | None:
+    """The child element of one that must have exactly one."""
+    found = [child for child in element if type(child.tag) is str]
+    return found[0] if len(found) == 1 else None
 
 
 def _at(element: Element, path: tuple[str, ...]) -> Element | str | None:

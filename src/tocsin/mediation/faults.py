@@ -1,12 +1,13 @@
 """Refusals as the caller's dialect says them: one table a dialect."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from tocsin.markup import xml
 from tocsin.mediation import soap, times
+from tocsin.mediation.addressing import namespace_of
 from tocsin.mediation.namespaces import (
-    TOPICS,
-    WSA_NAMESPACES,
     WSE,
     WSE_PUSH,
     WSN,
@@ -15,6 +16,8 @@ from tocsin.mediation.namespaces import (
     WSRF_RESOURCE,
 )
 from tocsin.mediation.operations import Context, Reply
+from tocsin.mediation.payloads import NOT_XML
+from tocsin.mediation.topics import DIALECTS
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.names import QName
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
@@ -29,7 +32,12 @@ WSN_FAULTS: dict[Reason, QName] = {
     "bad-expiry": QName(WSN, "UnacceptableInitialTerminationTimeFault"),
     "unsupported-delivery": QName(WSN, "UnsupportedPolicyRequestFault"),
     "bad-consumer": QName(WSN, "SubscribeCreationFailedFault"),
-    "malformed": QName(WSN, "SubscribeCreationFailedFault"),
+}
+WSN_FAULTS_OF: dict[tuple[str, Reason], QName] = {
+    ("Subscribe", "malformed"): QName(WSN, "SubscribeCreationFailedFault"),
+    ("Subscribe", "cannot-store"): QName(WSN, "SubscribeCreationFailedFault"),
+    ("Renew", "bad-expiry"): QName(WSN, "UnacceptableTerminationTimeFault"),
+    ("Unsubscribe", "cannot-store"): QName(WSN, "UnableToDestroySubscriptionFault"),
 }
 WSE_FAULTS: dict[Reason, QName] = {
     "unknown-subscription": QName(WSE, "InvalidMessage"),
@@ -58,13 +66,13 @@ _RETRY_AFTER: Pairs = (("Retry-After", "1"),)
 def fault(context: Context, refusal: Refusal, now: Instant) -> Reply:
     """SOAP 1.1 faults are HTTP 500 (s6.2), 1.2 splits 400 and 500 (part 2 s7.5.2); pressure keeps 413 and 503."""
     ours = refusal.reason in OUR_FAULT
-    name = _name(context.dialect, refusal.reason)
-    content = _soap_11(name, refusal, ours) if context.soap == "1.1" else _soap_12(name, refusal, ours)
-    detail = _detail(context, name, refusal, now)
+    name = _name(context, refusal.reason)
+    write = _soap_11 if context.soap == "1.1" else _soap_12
+    content = write(name, refusal, ours, _detail(name, refusal, now))
     status = STATUS.get(refusal.reason, 0)
     if status not in (413, 503):
         status = 500 if ours or context.soap == "1.1" else 400
-    answer = soap.reply(context, _action(context), content % detail, status=status)
+    answer = soap.reply(context, _action(context), content, status=status)
     return Reply(status, answer.headers + (_RETRY_AFTER if status == 503 else ()), answer.body)
 
 
@@ -81,81 +89,93 @@ def problem(refusal: Refusal) -> Reply:
     return Reply(status, headers + (_RETRY_AFTER if status == 503 else ()), msgspec.json.encode(body))
 
 
-def _name(dialect: str, reason: Reason) -> QName | None:
-    return (WSE_FAULTS if dialect.startswith("wse") else WSN_FAULTS).get(reason)
+def _name(context: Context, reason: Reason) -> QName | None:
+    if context.dialect.startswith("wse"):
+        return WSE_FAULTS.get(reason)
+    if (context.operation, reason) in WSN_FAULTS_OF:
+        return WSN_FAULTS_OF[context.operation, reason]
+    return WSN_FAULTS.get(reason)
 
 
 def _action(context: Context) -> str:
     if context.dialect.startswith("wsn"):
         return WSN_FAULT_ACTION
-    return f"{WSA_NAMESPACES[context.addressing or '2005/08']}/fault"
+    return f"{namespace_of(context.addressing)}/fault"
 
 
-def _soap_11(name: QName | None, refusal: Refusal, ours: bool) -> bytes:
+def _soap_11(name: QName | None, refusal: Refusal, ours: bool, detail: bytes) -> bytes:
     """A subcode has no place in SOAP 1.1: WSE s4 puts it into faultcode itself."""
     code, declared = _code(refusal, "s:Server" if ours else "s:Client"), b""
     if name is not None and name.namespace == WSE:
         code, declared = b"f:" + name.local.encode(), b' xmlns:f="%b"' % WSE.encode()
-    return b"<s:Fault><faultcode%b>%b</faultcode><faultstring>%b</faultstring>%%b</s:Fault>" % (
+    return b"<s:Fault><faultcode%b>%b</faultcode><faultstring>%b</faultstring>%b</s:Fault>" % (
         declared,
         code,
-        _escaped(refusal.text),
+        _text(refusal),
+        b"<detail>%b</detail>" % detail if detail else b"",
     )
 
 
-def _soap_12(name: QName | None, refusal: Refusal, ours: bool) -> bytes:
-    subcode = b""
-    if name is not None:
-        subcode = b'<s:Subcode><s:Value xmlns:f="%b">f:%b</s:Value></s:Subcode>' % (
-            name.namespace.encode(),
-            name.local.encode(),
-        )
+def _soap_12(name: QName | None, refusal: Refusal, ours: bool, detail: bytes) -> bytes:
+    subcode = b"" if name is None else b"<s:Subcode>%b</s:Subcode>" % _named("s:Value", name)
     return (
         b"<s:Fault><s:Code><s:Value>%b</s:Value>%b</s:Code>"
-        b'<s:Reason><s:Text xml:lang="en">%b</s:Text></s:Reason>%%b</s:Fault>'
-    ) % (_code(refusal, "s:Receiver" if ours else "s:Sender"), subcode, _escaped(refusal.text))
+        b'<s:Reason><s:Text xml:lang="en">%b</s:Text></s:Reason>%b</s:Fault>'
+    ) % (
+        _code(refusal, "s:Receiver" if ours else "s:Sender"),
+        subcode,
+        _text(refusal),
+        b"<s:Detail>%b</s:Detail>" % detail if detail else b"",
+    )
+
+
+def _named(element: str, name: QName) -> bytes:
+    """An element that holds a qualified name, with the prefix of that name declared on it."""
+    return b"<%b xmlns:n=%b>n:%b</%b>" % (
+        element.encode(),
+        xml.attribute(name.namespace),
+        name.local.encode(),
+        element.encode(),
+    )
 
 
 def _code(refusal: Refusal, otherwise: str) -> bytes:
     return b"s:MustUnderstand" if refusal.reason == "must-understand" else otherwise.encode()
 
 
-def _escaped(value: str) -> bytes:
-    return xml.text(value).replace(b"%", b"%%")
+def _text(refusal: Refusal) -> bytes:
+    return xml.text(NOT_XML.sub("\ufffd", refusal.text))
 
 
-def _detail(context: Context, name: QName | None, refusal: Refusal, now: Instant) -> bytes:
-    inner = b""
-    if name is not None and name.namespace in (WSN, WSRF_RESOURCE):
-        inner = _base_fault(name, refusal, now)
-    elif name is not None and name.local == "DeliveryModeRequestedUnavailable":
-        inner = b'<f:SupportedDeliveryMode xmlns:f="%b">%b</f:SupportedDeliveryMode>' % (
-            WSE.encode(),
-            WSE_PUSH.encode(),
-        )
-    elif name is not None and name.local == "FilteringRequestedUnavailable":
-        element = b'<f:SupportedDialect xmlns:f="%b">%b/%b</f:SupportedDialect>'
-        inner = b"".join(element % (WSE.encode(), TOPICS.encode(), each) for each in (b"Simple", b"Concrete", b"Full"))
-    if not inner:
+def _detail(name: QName | None, refusal: Refusal, now: Instant) -> bytes:
+    if name is None:
         return b""
-    return b"<detail>%b</detail>" % inner if context.soap == "1.1" else b"<s:Detail>%b</s:Detail>" % inner
+    if name.namespace in (WSN, WSRF_RESOURCE):
+        return _base_fault(name, refusal, now)
+    if name.local == "DeliveryModeRequestedUnavailable":
+        return _supported("SupportedDeliveryMode", (WSE_PUSH,))
+    return _supported("SupportedDialect", DIALECTS) if name.local == "FilteringRequestedUnavailable" else b""
+
+
+def _supported(element: str, values: Iterable[str]) -> bytes:
+    name = element.encode()
+    return b"".join(
+        b'<wse:%b xmlns:wse="%b">%b</wse:%b>' % (name, WSE.encode(), xml.text(each), name) for each in values
+    )
 
 
 def _base_fault(name: QName, refusal: Refusal, now: Instant) -> bytes:
-    """WS-BaseFaults: a timestamp is required, and the schema of an expiry fault wants the least time accepted."""
-    time = times.timestamp(now).encode()
-    least = b""
-    if name.local == "UnacceptableInitialTerminationTimeFault":
-        least = b"<f:MinimumTime>%b</f:MinimumTime>" % time
+    """WS-BaseFaults: a timestamp is required, and its own elements stand before those of the fault."""
+    time, local = times.timestamp(now).encode(), name.local.encode()
+    own = b""
+    if name.local in ("UnacceptableInitialTerminationTimeFault", "UnacceptableTerminationTimeFault"):
+        own = b"<f:MinimumTime>%b</f:MinimumTime>" % time
+    elif name.local in _NAMES_AT_FAULT and refusal.about is not None:
+        own = _named(_NAMES_AT_FAULT[name.local], refusal.about)
     return (
         b'<f:%b xmlns:f="%b" xmlns:bf="%b"><bf:Timestamp>%b</bf:Timestamp>'
         b'<bf:Description xml:lang="en">%b</bf:Description>%b</f:%b>'
-    ) % (
-        name.local.encode(),
-        name.namespace.encode(),
-        WSRF_FAULTS.encode(),
-        time,
-        xml.text(refusal.text),
-        least,
-        name.local.encode(),
-    )
+    ) % (local, name.namespace.encode(), WSRF_FAULTS.encode(), time, _text(refusal), own, local)
+
+
+_NAMES_AT_FAULT = {"InvalidFilterFault": "f:UnknownFilter", "UnsupportedPolicyRequestFault": "f:UnsupportedPolicy"}

@@ -6,6 +6,7 @@ same as that of reading in full; what cannot be shown to be so is not remembered
 """
 
 import re
+from collections.abc import Container
 
 import msgspec
 from msgspec import Struct
@@ -15,51 +16,43 @@ from tocsin.markup.xml import Element, MarkupError, Scope
 from tocsin.mediation.payloads import XML_TYPE, is_wrapper, type_of
 from tocsin.mediation.soap import Envelope
 from tocsin.model.identity import MessageId
+from tocsin.model.names import QName
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.records import Accepted
 
-MOST_HEADS = 4096
-MOST_MIDDLES = 4096
+MOST_KNOWN = 8192
+LONGEST_SURROUNDINGS = 4096
+MOST_TAGS = 200  # libxml2 refuses a depth of 256, which the payload alone would not show
 _ID = b"MessageID>"
-_SAFE_ID = re.compile(rb"[^\s<>&]{1,512}")
+_SAFE_ID = re.compile(rb"[!-%'-;=?-~]{1,512}")  # printable ASCII but for & < >
 
 
-class _Surroundings(Struct):
+class _Surroundings(Struct, frozen=True):
     """What was read from a head, a middle and a tail, and the namespaces they put the payload into."""
 
     prototype: Notification
     scope: Scope
 
 
-class _Head(Struct):
+class _Head(Struct, frozen=True):
     opening: bytes
-    closing: bytes
     known: dict[tuple[bytes, bytes], _Surroundings]
 
 
 class Recalled(Struct, frozen=True, gc=False):
     """A message whose surroundings are known."""
 
-    surroundings: _Surroundings
+    prototype: Notification
     message_id: str
-    own: bytes
+    kind: QName
+    payload: Payload
 
     @property
     def dialect(self) -> str:
-        return self.surroundings.prototype.dialect
+        return self.prototype.dialect
 
-    def notification(self, record: Accepted) -> Notification | None:
-        """None when the payload is not one plain element: then the message must be read in full."""
-        data = xml.standing_alone(self.own, self.surroundings.scope)
-        if data is None:
-            return None
-        try:
-            tag = xml.parse(data).tag
-        except MarkupError:
-            return None
-        if is_wrapper(tag):
-            return None
-        like = self.surroundings.prototype
+    def notification(self, record: Accepted) -> Notification:
+        like = self.prototype
         return Notification(
             MessageId(self.message_id),
             record.at,
@@ -69,60 +62,81 @@ class Recalled(Struct, frozen=True, gc=False):
             record.cause,
             like.producer,
             like.topic,
-            type_of(tag),
+            self.kind,
             like.attributes,
-            Payload(XML_TYPE, data),
+            self.payload,
         )
 
 
 class EnvelopeMemo:
-    """A bounded cache; it is emptied when it is full, for then its senders do not repeat themselves."""
+    """A bounded cache; it is emptied when it is full, for then its senders do not repeat themselves.
 
-    def __init__(self) -> None:
+    `operations` are elements that decide about the message they stand in; one of them is never a mere payload.
+    """
+
+    def __init__(self, operations: Container[str] = ()) -> None:
+        self._operations = operations
         self._heads: dict[tuple[str, bytes], _Head] = {}
+        self._size = 0
 
     def recall(self, door: str, data: bytes) -> Recalled | None:
         id_start = data.find(_ID) + len(_ID)
         head = self._heads.get((door, data[:id_start]))
         if head is None:
             return None
+        opening = head.opening
         id_end = data.find(b"<", id_start)
-        start = data.find(head.opening, id_end) + len(head.opening)
-        end = data.rfind(head.closing)
+        start = data.find(opening, id_end) + len(opening)
+        end = data.rfind(b"</" + opening[1:])
         around = head.known.get((data[id_end:start], data[end:]))
-        message_id = data[id_start:id_end]
-        if around is None or _SAFE_ID.fullmatch(message_id) is None:
+        if around is None or _SAFE_ID.fullmatch(data, id_start, id_end) is None:
             return None
-        return Recalled(around, message_id.decode(), data[start:end].strip())
+        return self._with_payload(around, str(data[id_start:id_end], "ascii"), data[start:end].strip(), opening[:-1])
+
+    def _with_payload(self, around: _Surroundings, name: str, own: bytes, holder: bytes) -> Recalled | None:
+        if own.count(b"</") > MOST_TAGS or holder in own:
+            return None
+        data = xml.standing_alone(own, around.scope)
+        if data is None:
+            return None
+        try:
+            tag = xml.parse(data).tag
+        except MarkupError:
+            return None
+        if is_wrapper(tag) or tag in self._operations:
+            return None
+        return Recalled(around.prototype, name, type_of(tag), Payload(XML_TYPE, data))
 
     def learn(self, record: Accepted, envelope: Envelope, holder: Element, read: Notification) -> None:
         """After a message with one notification was read in full; `holder` is the parent of its payload."""
-        data = record.body
-        cut = _cut(data, envelope, holder)
+        cut = _cut(record.body, envelope, holder)
         if cut is None:
             return
-        head_end, middle_start, start, end = cut
-        if len(self._heads) >= MOST_HEADS:
-            self._heads.clear()
-        opening = data[start - len(xml.written_name(holder)) - 2 : start]
-        head = self._heads.setdefault((record.door, data[:head_end]), _Head(opening, b"</" + opening[1:], {}))
-        if len(head.known) >= MOST_MIDDLES:
-            head.known.clear()
+        head, middle, opening, tail = cut
+        known = self._heads.setdefault((record.door, head), _Head(opening, {}))
+        if known.opening != opening or (middle, tail) in known.known:
+            return
+        if self._size >= MOST_KNOWN:
+            self._heads = {(record.door, head): known}
+            known.known.clear()
+            self._size = 0
+        self._size += 1
         prototype = msgspec.structs.replace(read, payload=Payload("", b""))
-        head.known[data[middle_start:start], data[end:]] = _Surroundings(prototype, xml.scope_of(holder))
+        known.known[middle, tail] = _Surroundings(prototype, xml.scope_of(holder))
 
 
-def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[int, int, int, int] | None:
-    """Where head, middle, payload and tail meet, when `<` only starts tags and these tags are the ones in the tree."""
+def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[bytes, bytes, bytes, bytes] | None:
+    """Head, middle, the holder's start tag and tail, when `<` only starts tags and these are the ones in the tree."""
     element = envelope.headers.get("message_id")
-    if element is None or not xml.is_plain(data) or xml.inner_bytes(data, holder) is None:
+    if element is None or len(element) or xml.inner_bytes(data, holder) is None:
         return None
+    tag, opening = (b"<%b>" % xml.written_name(each) for each in (element, holder))
+    start, end = data.find(opening) + len(opening), data.rfind(b"</" + opening[1:])
     head_end = data.find(_ID) + len(_ID)
-    tag = b"<%b>" % xml.written_name(element)
-    opening = b"<%b>" % xml.written_name(holder)
-    first = next(element.getroottree().iter(element.tag)) is element
-    if not first or not data.endswith(tag, 0, head_end) or data.find(tag) + len(tag) != head_end:
+    alone = data.count(_ID[:-1], 0, start) == 2
+    if not alone or not data.endswith(tag, 0, head_end) or end < start:
         return None
     middle_start = data.find(b"<", head_end)
-    start = data.find(opening, middle_start) + len(opening)
-    return (head_end, middle_start, start, data.rfind(b"</" + opening[1:])) if start > middle_start else None
+    if head_end + start - middle_start + len(data) - end > LONGEST_SURROUNDINGS:
+        return None
+    return data[:head_end], data[middle_start:start], opening, data[end:]

@@ -6,15 +6,18 @@ from functools import lru_cache
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element, MarkupError
+from tocsin.mediation.entries import only_child, whole_text
 from tocsin.mediation.namespaces import TOCSIN
-from tocsin.model.names import QName, qname
+from tocsin.model.names import QName, qname, qname_in
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal
 
 XML_TYPE = "application/xml"
 _WRAPPER = f"{{{TOCSIN}}}Data"
-# A carriage return would come back as a line feed (XML 1.0 s2.11), the rest are no XML characters (s2.2).
-_NOT_XML_TEXT = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SOAP_DIALECTS = ("wsn-1.3", "wse-2004-08")
+_MEDIA_TYPE = re.compile(r"[\x20-\x7e]{0,1024}")
+# No XML characters (XML 1.0 s2.2), but for the carriage return, which would come back as a line feed (s2.11).
+NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def is_xml(media_type: str) -> bool:
@@ -22,22 +25,42 @@ def is_xml(media_type: str) -> bool:
     return kind in (XML_TYPE, "text/xml") or kind.endswith("+xml")
 
 
-def payload_of(message: bytes, parent: Element, element: Element) -> tuple[Payload, QName | str | None]:
+def payload_of(message: bytes, parent: Element, what: str) -> tuple[Payload, QName | str | None]:
     """The payload in a Body or Message element of that message, and its type."""
+    element = only_child(parent)
+    if element is None:
+        raise Refusal("malformed", f"{what} must hold one element, the event itself")
     tag = element.tag
     if tag != _WRAPPER:
         return Payload(XML_TYPE, xml.child_bytes(message, parent, element)), type_of(tag)
-    data = (element.text or "").encode()
+    return _unwrapped(element)
+
+
+def _unwrapped(element: Element) -> tuple[Payload, QName | str | None]:
+    data = whole_text(element).encode()
     if element.get("Encoding") == "base64":
         try:
-            data = base64.b64decode(data, validate=True)
+            data = base64.b64decode(data.translate(None, b" \t\r\n"), validate=True)
         except ValueError:
             raise Refusal("malformed", "the base64 content of Data cannot be decoded") from None
-    kind = element.get("Type")
-    return Payload(str(element.get("MediaType") or ""), data), None if kind is None else type_name(str(kind))
+    media_type, kind = checked_media_type(element.get("MediaType") or ""), element.get("Type")
+    if kind is None or media_type == XML_TYPE:  # a qualified name would vouch for XML that was never parsed
+        return Payload(media_type, data), kind or None
+    return Payload(media_type, data), type_name(kind) or None
 
 
-type_of = lru_cache(maxsize=4096)(qname)
+def checked_media_type(text: str) -> str:
+    """It goes out as an HTTP header again."""
+    if _MEDIA_TYPE.fullmatch(text) is None:
+        raise Refusal("malformed", f"{text[:80]!r} is not a media type such as application/json")
+    return text
+
+
+def type_of(tag: str) -> QName:
+    return _known_type(tag) if len(tag) < xml.LONG_URI else qname(tag)
+
+
+_known_type = lru_cache(maxsize=4096)(qname)
 
 
 def is_wrapper(tag: str) -> bool:
@@ -46,19 +69,19 @@ def is_wrapper(tag: str) -> bool:
 
 def type_name(text: str) -> QName | str:
     """A type written as text: a qualified name in Clark's form is one again."""
-    return qname(text) if text.startswith("{") and "}" in text[2:-1] else text
+    return qname_in(text) or text
 
 
 def as_element(notification: Notification) -> bytes:
     """The payload as one XML element that can stand in a SOAP body."""
     payload = notification.payload
-    if payload.media_type == XML_TYPE and notification.dialect in ("wsn-1.3", "wse-2004-08"):
-        return payload.data  # we serialised it ourselves from a parsed element
+    if payload.media_type == XML_TYPE and type(notification.type) is QName and notification.dialect in _SOAP_DIALECTS:
+        return payload.data  # we took it from a parsed message ourselves
     element = _embeddable(payload) if is_xml(payload.media_type) else None
     return element or _wrapped(payload, notification.type)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _embeddable(payload: Payload) -> bytes | None:
     try:
         return xml.serialise(xml.parse(payload.data))
@@ -85,4 +108,4 @@ def _as_text(data: bytes) -> bytes | None:
         decoded = data.decode()
     except UnicodeDecodeError:
         return None
-    return None if _NOT_XML_TEXT.search(decoded) else xml.text(decoded)
+    return None if NOT_XML.search(decoded) else xml.text(decoded)

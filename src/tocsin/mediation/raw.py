@@ -1,7 +1,7 @@
 """Anything else posted to `/broker/publish`: the body as it is, under the topic its address names."""
 
 from tocsin.markup import xml
-from tocsin.mediation.payloads import is_xml
+from tocsin.mediation.payloads import checked_media_type, is_xml
 from tocsin.model.identity import MessageId
 from tocsin.model.names import NO_TOPIC, QName, Topic, qname
 from tocsin.model.notification import Notification, Payload
@@ -13,7 +13,7 @@ NAME = "raw"
 
 def notifications(record: Accepted, tail: Topic | None) -> tuple[Notification, ...]:
     headers = dict(record.headers)
-    payload = Payload(headers.get("content-type", "application/octet-stream"), record.body)
+    payload = Payload(checked_media_type(headers.get("content-type") or "application/octet-stream"), record.body)
     name = MessageId(f"urn:uuid:{record.cause}")
     topic = tail or NO_TOPIC
     return (Notification(name, record.at, 0, record.when, NAME, record.cause, "", topic, _type(payload), (), payload),)

@@ -116,7 +116,7 @@ CLOSING = b"</s:Body></s:Envelope>"
 
 
 def http_headers(soap: str, action: str) -> Pairs:
-    """The action is the publisher's text: what would end the header or its quotes is percent-encoded (RFC 3986 s2.1)."""
+    """The action is the publisher's text: what would end the header or its quotes is percent-encoded."""
     action = quote(action, safe=_SAFE_IN_HEADER)
     if soap == "1.2":
         return (("Content-Type", f'application/soap+xml; charset=utf-8; action="{action}"'),)

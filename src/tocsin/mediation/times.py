@@ -11,7 +11,7 @@ from tocsin.model.refusal import Refusal
 LAST = Instant(2**63 - 1)  # what the log can write down; the year 9999, which means never, is beyond it
 _DURATION = re.compile(
     r"P(?:(\d{1,6})Y)?(?:(\d{1,6})M)?(?:(\d{1,6})D)?"
-    r"(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,9})?)\d*S)?)?",
+    r"(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,12}(?:\.\d{1,30})?)S)?)?",
     re.ASCII,
 )
 _DAY = 86_400

@@ -56,11 +56,11 @@ RENEW = (Entry("expires", (_e("Expires"),)),)
 
 
 def notifications(record: Accepted, envelope: Envelope, tail: Topic | None) -> tuple[Notification, ...]:
-    """A raw event. Its topic is a header's, else the tail of the address, else the reserved one."""
-    content = envelope.content
-    if content is None:
-        raise Refusal("malformed", "the Body holds no event")
-    payload, kind = payload_of(envelope.data, envelope.body, content)
+    """A raw event. Its topic is a header's, else the tail of the address, else the reserved one.
+
+    An action that is only the type's name again is not kept: any dialect can tell it from the type.
+    """
+    payload, kind = payload_of(envelope.data, envelope.body, "the Body")
     action = envelope.header("action")
     topic = envelope.headers.get("topic")
     return (
@@ -74,7 +74,7 @@ def notifications(record: Accepted, envelope: Envelope, tail: Topic | None) -> t
             addressing.address_of(envelope.headers.get("from")),
             topic_of(topic) if topic is not None else tail or NO_TOPIC,
             kind,
-            (("action", action),) if action else (),
+            (("action", action),) if action and action != action_for(kind) else (),
             payload,
         ),
     )
@@ -169,22 +169,25 @@ def customise(notification: Notification, subscription: Subscription, base_url: 
 
 
 def action_of(notification: Notification) -> str:
-    return (notification.attributes and notification.attribute("action")) or _action_for(notification.type)
+    if notification.dialect == NAME and notification.attributes:
+        return notification.attribute("action") or action_for(notification.type)
+    return action_for(notification.type)
 
 
-@lru_cache(maxsize=4096)
-def _action_for(kind: QName | str | None) -> str:
+@lru_cache(maxsize=1024)
+def action_for(kind: QName | str | None) -> str:
+    """The action of an event of that type, when its publisher gave none."""
     match kind:
         case QName(namespace, local) if namespace:
             return f"{namespace}{'' if namespace[-1] in '/#:' else '/'}{local}"
         case QName(_, local):
             return f"urn:{local}"
         case str(name):
-            return name
+            return " ".join(name.split()) or DEFAULT_ACTION
     return DEFAULT_ACTION
 
 
-_http_headers = lru_cache(maxsize=4096)(soap.http_headers)
+_http_headers = lru_cache(maxsize=1024)(soap.http_headers)
 
 
 @lru_cache(maxsize=4096)

@@ -5,7 +5,7 @@ from functools import lru_cache
 from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation import addressing, soap, times
-from tocsin.mediation.entries import Entry, children, first_child, read_entries, text_of
+from tocsin.mediation.entries import Entry, children, read_entries, text_of
 from tocsin.mediation.namespaces import WSN, WSN_CONSUMER, WSN_MANAGER, WSN_PRODUCER
 from tocsin.mediation.operations import (
     Answer,
@@ -26,7 +26,7 @@ from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import filter_of, topic_element, topic_of
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, MessageId, Pairs
-from tocsin.model.names import NO_TOPIC
+from tocsin.model.names import NO_TOPIC, qname
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
@@ -74,17 +74,20 @@ _MESSAGE = _b("NotificationMessage")
 
 
 def payload_holder(envelope: Envelope) -> Element:
-    """The first Message of a Notify that was read without complaint."""
-    return next(envelope.body.iter(_b("Message")))
+    """The Message of a Notify that was read without complaint and holds one."""
+    notify = envelope.content
+    message = None if notify is None else notify.find(f"{_MESSAGE}/{_b('Message')}")
+    if message is None:
+        raise LookupError("Message")
+    return message
 
 
 def _notification(record: Accepted, index: int, name: str, sender: str, holder: Element, data: bytes) -> Notification:
     found = children(holder, NOTIFICATION_MESSAGE)
     message = found.get("message")
-    content = None if message is None else first_child(message)
-    if message is None or content is None:
-        raise Refusal("malformed", f"NotificationMessage {index + 1} has no element in its Message")
-    payload, kind = payload_of(data, message, content)
+    if message is None:
+        raise Refusal("malformed", f"NotificationMessage {index + 1} has no Message")
+    payload, kind = payload_of(data, message, f"the Message of NotificationMessage {index + 1}")
     topic = found.get("topic")
     return Notification(
         MessageId(name),
@@ -154,14 +157,17 @@ def _filters(element: Element | None) -> tuple[Filter, ...]:
         if child.tag == _b("TopicExpression"):
             filters.append(filter_of(child))
         elif isinstance(child.tag, str):
-            raise Refusal("unsupported-filter", f"the filter {child.tag} is not supported; TopicExpression is")
+            text = f"the filter {child.tag} is not supported; TopicExpression is"
+            raise Refusal("unsupported-filter", text, qname(child.tag))
     return tuple(filters)
 
 
 def _refuse_policies(policy: Element | None) -> None:
     for each in policy if policy is not None else ():
         if isinstance(each.tag, str):
-            raise Refusal("unsupported-delivery", f"the subscription policy {each.tag} is not supported")
+            raise Refusal(
+                "unsupported-delivery", f"the subscription policy {each.tag} is not supported", qname(each.tag)
+            )
 
 
 # Customise

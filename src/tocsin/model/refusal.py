@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from tocsin.model.names import QName
+
 Reason = Literal[
     "malformed",  # not readable as what it claims to be
     "must-understand",
@@ -22,9 +24,10 @@ OUR_FAULT: frozenset[Reason] = frozenset({"overloaded", "cannot-store"})
 
 
 class Refusal(Exception):
-    """Carries what is wrong and, where there is one, what to do about it."""
+    """Carries what is wrong and, where there is one, what to do about it; `about` names the element at fault."""
 
-    def __init__(self, reason: Reason, text: str) -> None:
+    def __init__(self, reason: Reason, text: str, about: QName | None = None) -> None:
         super().__init__(text)
         self.reason: Reason = reason
         self.text = text
+        self.about = about

@@ -1,22 +1,25 @@
 """One batch: tables first, then the outbox and the batch's id in one transaction."""
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Lock
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tocsin.pipeline import tables
+from tocsin.pipeline.errors import OutOfStep
 from tocsin.pipeline.source import LOG, OUTCOMES, Offsets
 from tocsin.pipeline.tables import DELIVERIES, KEPT
 from tocsin.pipeline.task import COUNTS, RESULT, Task
 from tocsin.store.codec import decode_delivery
 from tocsin.store.outbox import Outbox
 
-TABLES = frozenset(KEPT)
 _RESULT = from_arrow_schema(RESULT)
 
 
@@ -44,9 +47,20 @@ def work(frame: DataFrame, task: Task) -> Work:
 
 def warm_up(spark: SparkSession) -> None:
     """Has the workers started before the first batch needs them."""
-    spark.range(1).selectExpr("'log' AS log", "id AS offset", "x'' AS payload").where("offset < 0").mapInArrow(
-        Task(Path(), 0, frozenset()).run, _RESULT
-    ).toArrow()
+    nothing = spark.range(1).selectExpr("'' AS log", "id AS offset", "x'' AS payload").where("offset < 0")
+    with suppress(Exception):  # the first batch will say what is wrong
+        work(nothing, Task(Path(), 0, frozenset()))
+
+
+def publish(outbox: Outbox, data: Path, batch: int, found: Work, end: Offsets) -> bool:
+    """False when the batch was published before. What the tasks left for the outbox is gone afterwards."""
+    count = tables.count(data, DELIVERIES, {batch})
+    if count != found.counted[DELIVERIES]:
+        raise OutOfStep(f"batch {batch} has {found.counted[DELIVERIES]} deliveries, but {count} of them on disk")
+    deliveries = map(decode_delivery, tables.deliveries(data, batch))
+    fresh = outbox.publish(batch, deliveries, rows=found.counted["records"], end=json.dumps(end))
+    tables.clear(data, batch, DELIVERIES)
+    return fresh
 
 
 @dataclass(frozen=True)
@@ -55,7 +69,8 @@ class Done:
 
     id: int
     counted: Counter[str]
-    repeated: bool = False
+    seconds: float
+    repeated: bool
 
 
 class Batches:
@@ -63,24 +78,29 @@ class Batches:
 
     def __init__(self, data: Path, outbox: Outbox, *, deliver: bool, done: Callable[[Done], None]) -> None:
         self._data, self._outbox, self._done = data, outbox, done
-        self._tables = TABLES | {DELIVERIES} if deliver else TABLES
+        self._deliver = deliver
+        self.busy = Lock()  # free between two batches
         published = [each for each in outbox.batches() if each.id >= 0]
         self._last = published[-1].id if published else -1
         self._end: Offsets = json.loads(published[-1].end) if published else {LOG: 0, OUTCOMES: 0}
 
     def __call__(self, frame: DataFrame, batch: int) -> None:
-        if batch <= self._last:  # its tables were whole before it was published
-            tables.clear(self._data, batch, DELIVERIES)
-            self._done(Done(batch, Counter(), repeated=True))
-            return
-        tables.clear(self._data, batch)
-        found = work(frame, Task(self._data, batch, self._tables))
-        self._publish(batch, found)
-        tables.clear(self._data, batch, DELIVERIES)
-        self._done(Done(batch, found.counted))
+        with self.busy:
+            began = time.monotonic()
+            repeated = batch <= self._last
+            counted = self._clear(batch) if repeated else self._process(frame, batch)
+            self._done(Done(batch, counted, time.monotonic() - began, repeated))
 
-    def _publish(self, batch: int, found: Work) -> None:
+    def _clear(self, batch: int) -> Counter[str]:
+        """Its tables were whole before it was published."""
+        tables.clear(self._data, batch, DELIVERIES)
+        return Counter()
+
+    def _process(self, frame: DataFrame, batch: int) -> Counter[str]:
+        tables.clear(self._data, batch)
+        written = frozenset((*KEPT, DELIVERIES) if self._deliver else KEPT)
+        found = work(frame, Task(self._data, batch, written, customise=self._deliver))
         self._end = self._end | found.end
-        deliveries = map(decode_delivery, tables.deliveries(self._data, batch))
-        self._outbox.publish(batch, deliveries, rows=found.counted["records"], end=json.dumps(self._end))
+        publish(self._outbox, self._data, batch, found, self._end)
         self._last = batch
+        return found.counted

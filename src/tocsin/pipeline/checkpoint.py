@@ -8,16 +8,15 @@ from tocsin.store.outbox import Outbox
 
 
 def check_in_step(data: Path, outbox: Outbox) -> None:
-    """A batch is planned, published, committed, in that order. Anything else would lose batches without a word."""
+    """A batch is planned, published, finished, in that order. Anything else would lose batches without a word."""
     places = Places(data)
     published = max(outbox.committed() | {-1})
     planned, finished = (_last(places.checkpoint / name) for name in ("offsets", "commits"))
-    if finished <= published <= planned:
-        return
-    raise OutOfStep(
-        f"{places.checkpoint} ends at batch {planned} (finished {finished}) and {places.outbox} at batch {published}:"
-        " they do not belong together; restore both from one backup"
-    )
+    if not finished <= published <= planned:
+        raise OutOfStep(
+            f"{places.checkpoint} has planned batch {planned} and finished {finished}, but the last in {places.outbox}"
+            f" is {published}: they do not belong together; restore both from one backup"
+        )
 
 
 def _last(folder: Path) -> int:

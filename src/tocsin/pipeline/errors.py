@@ -1,6 +1,9 @@
 """What stops a job, in one sentence."""
 
 import re
+from pathlib import Path
+
+from tocsin.store.errors import StoreError
 
 _OURS = re.compile(r"^\s*tocsin\.[\w.]+: (.+)$", re.MULTILINE)
 _ANY = re.compile(r"^\s*[\w.]*(?:Error|Exception): (.+)$", re.MULTILINE)
@@ -18,8 +21,12 @@ class OutOfStep(PipelineError):
     """Checkpoint, outbox and tables do not belong together."""
 
 
-def sentence(problem: BaseException) -> str:
+def sentence(problem: BaseException, log: Path) -> str:
     """What the innermost Python exception said. Spark hands it on as text, inside a Java trace."""
     text = str(problem)
-    found = _OURS.findall(text) or _ANY.findall(text)
-    return str(found[-1] if found else next(iter(text.splitlines()), type(problem).__name__)).strip()
+    if isinstance(problem, PipelineError | StoreError):
+        return text
+    if found := _OURS.findall(text):
+        return str(found[-1])
+    lines = _ANY.findall(text) or text.splitlines() or [type(problem).__name__]
+    return f"{lines[-1].strip()} (more in {log})"

@@ -13,7 +13,7 @@ from tocsin.model.subscription import Subscription
 from tocsin.pipeline.as_of import Standing
 from tocsin.store.codec import Undecodable, decode
 
-_decode_outcome = msgspec.msgpack.Decoder(Outcome).decode
+_decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,9 @@ def _reason(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
-def decode_outcome(payload: bytes) -> Outcome | Failed:
+def decode_outcomes(payload: bytes) -> tuple[Outcome, ...] | Failed:
+    """Senders write the outcomes of a moment as one record."""
     try:
-        return _decode_outcome(payload)
+        return _decode_outcomes(payload)
     except msgspec.MsgspecError as problem:
-        return Failed(_reason(Undecodable(f"not an outcome: {problem}")))
+        return Failed(_reason(Undecodable(f"not outcomes: {problem}")))

@@ -32,9 +32,5 @@ class Places:
     def spark_log(self) -> Path:
         return self.data / "spark.log"
 
-    @property
-    def lock(self) -> Path:
-        return self.data / "pipeline.lock"
-
     def log(self, name: str) -> Path:
         return self.data / name

@@ -26,7 +26,7 @@ class Progress:
         except BrokenPipeError:  # whoever listened is gone; the work goes on until it is told to stop
             self._out = open(os.devnull, "w")  # noqa: SIM115, PTH123
 
-    def batch(self, done: Done, seconds: float) -> None:
-        counted = done.counted
-        told = {name: counted[name] for name in ("notifications", "matches", "deliveries", "history", "errors")}
-        self.say("batch", id=done.id, rows=counted["records"], **told, seconds=seconds, repeated=done.repeated)
+    def batch(self, done: Done) -> None:
+        told = {name: done.counted[name] for name in ("notifications", "matches", "deliveries", "history", "errors")}
+        rest = {"seconds": round(done.seconds, 3), "repeated": done.repeated}
+        self.say("batch", id=done.id, rows=done.counted["records"], **told, **rest)

@@ -35,11 +35,12 @@ class Sink:
         for told in seen.told:
             self._add_told(told)
 
-    def add_outcome(self, offset: int, outcome: Outcome | Failed) -> None:
+    def add_outcomes(self, offset: int, outcomes: tuple[Outcome, ...] | Failed) -> None:
         self.counted[RECORDS] += 1
-        if isinstance(outcome, Failed):
-            self._add_failed(OUTCOMES, offset, outcome)
-        else:
+        if isinstance(outcomes, Failed):
+            self._add_failed(OUTCOMES, offset, outcomes)
+            return
+        for outcome in outcomes:
             self.add(HISTORY, _history_row(outcome))
 
     def _add_told(self, told: Told) -> None:

@@ -62,7 +62,9 @@ def read_span(data: Path, span: Span) -> Iterator[pa.RecordBatch]:
 
 def _batch(log: str, rows: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
     offsets, payloads = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays([pa.array([log] * len(rows)), pa.array(offsets), pa.array(payloads)], schema=SCHEMA)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([log] * len(rows)), pa.array(offsets), pa.array(payloads)], schema=SCHEMA
+    )
 
 
 class _Options:

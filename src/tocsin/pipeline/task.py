@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from tocsin.pipeline.as_of import Standing, as_of, frozen
-from tocsin.pipeline.hop import decode_outcome, hop
+from tocsin.pipeline.hop import decode_outcomes, hop
 from tocsin.pipeline.part import Part
 from tocsin.pipeline.rows import RECORDS, Sink
 from tocsin.pipeline.source import LOG
@@ -30,12 +30,13 @@ Frames = Iterator[tuple[int, bytes]]
 class Task:
     """A function for `mapInArrow` with all it needs; it travels to the workers.
 
-    `tables` are those to write. `frozen_at` is for a replay that asks what the subscriptions of today would get.
+    `tables` are those to write; what would be sent is made with `customise` only. `frozen_at` is for a replay that asks what the subscriptions of today would get.
     """
 
     data: Path
     batch: int
     tables: frozenset[str]
+    customise: bool = False
     frozen_at: int | None = None
     by_subscription: bool = False
 
@@ -53,12 +54,12 @@ class Task:
     def _keep(self, log: str, frames: Frames, sink: Sink) -> int:
         offset = -1
         if log == LOG:
-            for seen in hop(frames, self._standing(), customise=DELIVERIES in self.tables):
+            for seen in hop(frames, self._standing(), customise=self.customise):
                 sink.add_seen(seen)
                 offset = seen.offset
         else:
             for offset, payload in frames:
-                sink.add_outcome(offset, decode_outcome(payload))
+                sink.add_outcomes(offset, decode_outcomes(payload))
         return offset + 1
 
     def _standing(self) -> Standing:

@@ -49,11 +49,13 @@ class _Server(uvicorn.Server):
     def __init__(self, application: Application) -> None:
         config = uvicorn.Config(
             application,
+            interface="asgi3",
             http="httptools",
             ws="none",
             lifespan="off",
             log_level="warning",
             access_log=False,
+            proxy_headers=False,
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=5,

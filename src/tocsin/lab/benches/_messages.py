@@ -1,0 +1,56 @@
+"""The publications of the broker's benchmark: WS-Notification 1.3, all of one length, each with an id of its own."""
+
+from random import Random
+
+from tocsin.client.requests import NOWHERE, wsn_notify
+from tocsin.model.identity import Instant, MessageId
+from tocsin.model.names import QName, Topic
+from tocsin.model.notification import Notification, Payload
+
+LENGTH = 1475
+TOPIC = Topic((QName("http://example.org/topics", "hazards"), QName("", "earthquakes")))
+ID = b"urn:bench:"
+ID_DIGITS = 16
+
+
+class Messages:
+    """`of(number)` is the HTTP request that publishes the message of that number at a URL."""
+
+    def __init__(self, seed: int, host: str, path: str) -> None:
+        headers, body = wsn_notify(_notification(Random(seed)), f"http://{host}{path}")
+        head, self._tail = body.split(ID + b"0" * ID_DIGITS)
+        self._tail = self._tail.replace(b"@", b"x" * (LENGTH - len(body) + 1))
+        lines = [f"POST {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers)]
+        self._head = "\r\n".join([*lines, f"Content-Length: {LENGTH}", "", ""]).encode() + head + ID
+
+    def of(self, number: int) -> bytes:
+        return b"%b%0*d%b" % (self._head, ID_DIGITS, number, self._tail)
+
+
+def number_of(body: bytes) -> int:
+    """The number of a message, whichever dialect it came in."""
+    at = body.index(ID) + len(ID)
+    return int(body[at : at + ID_DIGITS])
+
+
+def _notification(random: Random) -> Notification:
+    readings = "".join(_reading(station, random) for station in range(4))
+    event = f'<q:Quake xmlns:q="http://example.org/quakes">{readings}<q:remark>@</q:remark></q:Quake>'
+    return Notification(
+        MessageId(ID.decode() + "0" * ID_DIGITS),
+        NOWHERE,
+        0,
+        Instant(0),
+        "wsn-1.3",
+        "",
+        "http://example.org/seismologist",
+        TOPIC,
+        QName("http://example.org/quakes", "Quake"),
+        (),
+        Payload("application/xml", event.encode()),
+    )
+
+
+def _reading(station: int, random: Random) -> str:
+    magnitude, depth = random.uniform(3, 8), random.uniform(1, 90)
+    return f'<q:station id="{station}"><q:magnitude>{magnitude:.3f}</q:magnitude><q:depth>{depth:05.1f}</q:depth></q:station>'

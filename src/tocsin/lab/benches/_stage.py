@@ -1,0 +1,110 @@
+"""The processes of the broker's benchmark, and what the machine says of them."""
+
+import contextlib
+import http.client
+import mmap
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, json
+
+from tocsin.client.requests import wsn_subscribe
+from tocsin.lab.benches._sink import COUNT
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Lost(Exception):
+    """Not everything that was accepted came out."""
+
+
+class Process(Struct, frozen=True):
+    pid: int
+    port: int
+
+    def cpu_seconds(self) -> float:
+        """Of all its threads, in user and in kernel mode (proc(5), fields 14 and 15)."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICK
+
+    def get(self, path: str) -> Any:
+        return json.decode(self._ask("GET", path))
+
+    def subscribe(self, consumer: str) -> None:
+        url = f"http://127.0.0.1:{self.port}/broker"
+        headers, body = wsn_subscribe(url, consumer, "", "full", (), "")
+        self._ask("POST", "/broker", body, dict(headers))
+
+    def _ask(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> bytes:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        with contextlib.closing(connection):
+            connection.request(method, path, body or None, headers or {})
+            answer = connection.getresponse()
+            said = answer.read()
+        if answer.status >= 300:
+            raise Lost(f"{method} {path} was answered {answer.status}: {said.decode(errors='replace')}")
+        return said
+
+
+class Stage(Struct, frozen=True):
+    """A broker and a sink; `progress` is where the sink counts."""
+
+    folder: Path
+    broker: Process
+    sink: Process
+    progress: mmap.mmap
+
+    def came(self) -> int:
+        return int(COUNT.unpack_from(self.progress)[0])
+
+    def reset(self) -> None:
+        self.sink.get("/reset")
+
+    def wait_for(self, count: int, seconds: float = 60.0) -> None:
+        """Until the sink has so many; Lost when nothing more comes for that long."""
+        last, until = self.came(), time.monotonic() + seconds
+        while last < count:
+            time.sleep(0.005)
+            if (now := self.came()) > last:
+                last, until = now, time.monotonic() + seconds
+            elif time.monotonic() > until:
+                raise Lost(f"{count - last} of {count} deliveries are missing: {self.sink.get('/counts')}")
+
+
+@contextlib.contextmanager
+def stage(folder: Path) -> Iterator[Stage]:
+    file = folder / "progress"
+    sink_command = [sys.executable, "-m", "tocsin.lab.benches._sink", str(file)]
+    broker_command = [sys.executable, "-m", "tocsin", "serve", "--port", "0", "--data", str(folder / "data"), "--json"]
+    with _started(sink_command) as (sink, told), _started(broker_command) as (broker, listening):
+        with file.open("rb") as opened:
+            page = mmap.mmap(opened.fileno(), COUNT.size, access=mmap.ACCESS_READ)
+        port = int(listening["url"].rpartition(":")[2])
+        yield Stage(folder, Process(broker, port), Process(sink, told["port"]), page)
+
+
+@contextlib.contextmanager
+def _started(command: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """A process whose first line is JSON; it is told to end on the way out."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        try:
+            yield process.pid, json.decode(process.stdout.readline())
+        finally:
+            process.terminate()
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def helper(module: str, task: Struct) -> Any:
+    """What a module of this folder answers to a task, in a process of its own."""
+    command = [sys.executable, "-m", f"tocsin.lab.benches.{module}"]
+    done = subprocess.run(command, input=json.encode(task), stdout=subprocess.PIPE, check=True)
+    return json.decode(done.stdout)
