@@ -16,7 +16,7 @@ WRONG_USE = 2
 
 
 def say(text: str) -> None:
-    words.print(text, markup=False)
+    words.print(text, markup=False, soft_wrap=True)
 
 
 def give(value: object) -> None:

@@ -61,7 +61,7 @@ async def _until_spark(running: Platform, run: "asyncio.Task[None]") -> None:
         while not running.pipeline.ready.is_set() and not run.done():
             progress.update(bar, completed=min(time.monotonic() - began, USUAL_START_SECONDS * 0.97))
             await asyncio.wait({run}, timeout=0.1)
-    if running.pipeline.failure is None:
+    if running.pipeline.ready.is_set() and running.pipeline.failure is None:
         say(f"Spark is ready after {time.monotonic() - running.began:.1f} s")
 
 
@@ -95,7 +95,7 @@ def _line(running: Platform) -> str:
 
 
 def _summary(summary: dict[str, Any]) -> Table:
-    table = Table("", "notifications", title="summary")
+    table = Table("", "count", title="summary")
     table.columns[1].justify = "right"
     for name in ("published", "matched", "delivered", "dead_letters"):
         table.add_row(name.replace("_", " "), f"{summary[name]:,}")

@@ -11,7 +11,7 @@ from msgspec import Struct
 Element = etree._Element
 
 # No entity is expanded, no file or network is touched; depth and node sizes keep libxml2's limits.
-_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False)
+SAFE_PARSER = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False, load_dtd=False)
 
 
 class MarkupError(ValueError):
@@ -24,7 +24,7 @@ def parse(data: bytes) -> Element:
     A document that starts with a tag at once is UTF-8 and holds none without an exclamation mark; any other is asked.
     """
     try:
-        root: Element = etree.fromstring(data, _PARSER)
+        root: Element = etree.fromstring(data, SAFE_PARSER)
     except etree.XMLSyntaxError as problem:
         raise MarkupError(f"not well-formed XML: {problem.msg}") from None
     except ValueError as problem:

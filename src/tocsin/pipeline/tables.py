@@ -80,7 +80,7 @@ def committed(data: Path) -> set[int]:
 
 def read(spark: SparkSession, data: Path, table: str) -> DataFrame:
     """A table as Spark sees it, with the column `batch`."""
-    schema = from_arrow_schema(SCHEMAS[table]).add("batch", "bigint")
+    schema = from_arrow_schema(SCHEMAS[table]).add("batch", "long")
     folders = sorted({str(path.parent) for path in files(data, table, committed(data))})
     if not folders:
         return spark.createDataFrame([], schema)

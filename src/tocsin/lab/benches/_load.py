@@ -7,6 +7,7 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import cast
 
 import uvloop
 from msgspec import Struct, json
@@ -92,8 +93,7 @@ class _Connection(asyncio.Protocol):
         self._answer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.write = transport.write
+        self.write = cast(asyncio.Transport, transport).write
 
     def data_received(self, data: bytes) -> None:
         self._answer += data

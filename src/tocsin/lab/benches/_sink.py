@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 from struct import Struct
 from time import monotonic_ns
-from typing import Any
+from typing import Any, cast
 
 import httptools
 import uvloop
@@ -61,8 +61,7 @@ class Responder(asyncio.Protocol):
         self._path, self._body = b"", b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._write = transport.write
+        self._write = cast(asyncio.Transport, transport).write
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)

@@ -1,0 +1,106 @@
+"""publish, subscribe, renew, unsubscribe and dead-letters against a running broker."""
+
+import json
+import signal
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.commands import TOCSIN, tocsin
+
+DIALECTS = ("wsn-1.3", "wse-2004-08", "cloudevents")
+
+
+def get(url: str) -> Any:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        return json.loads(answer.read())
+
+
+@pytest.fixture
+def alert(tmp_path: Path) -> str:
+    path = tmp_path / "alert.xml"
+    path.write_text("<alert xmlns='urn:test'><event>flood</event></alert>")
+    return str(path)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_terminal_that_subscribes_prints_what_is_published(broker: str, alert: str, dialect: str) -> None:
+    command = (*TOCSIN, "subscribe", "--print", "--json", "--as", dialect, "--broker", broker, "--topic", "flood//.")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as consumer:
+        assert consumer.stdout is not None and consumer.stderr is not None
+        assert "subscribed until" in consumer.stderr.readline()
+        for publisher in DIALECTS:
+            tocsin("publish", alert, "--topic", "flood/severe", "--as", publisher, "--broker", broker)
+        received = [json.loads(consumer.stdout.readline()) for _ in DIALECTS]
+        consumer.send_signal(signal.SIGINT)
+        _, words = consumer.communicate(timeout=20)
+    assert [each["is"][0]["topic"] for each in received] == ["flood/severe"] * 3
+    assert all("flood" in each["body"] for each in received)
+    assert consumer.returncode == 0
+    assert "unsubscribed" in words
+    assert get(f"{broker}/api/subscriptions")["items"] == []
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_subscription_can_be_renewed_and_ended_by_its_id(broker: str, dialect: str) -> None:
+    common = ("--as", dialect, "--broker", broker)
+    made = json.loads(tocsin("subscribe", "--to", "http://127.0.0.1:9/x", "--json", *common).stdout)
+    before = get(f"{broker}/api/subscriptions/{made['id']}")["expires"]
+    renewed = json.loads(tocsin("renew", made["id"], "--expires", "PT2H", "--json", *common).stdout)
+    assert renewed["expires"]
+    assert get(f"{broker}/api/subscriptions/{made['id']}")["expires"] > before
+    tocsin("unsubscribe", made["address"], *common)
+    again = tocsin("unsubscribe", made["id"], *common, check=False)
+    assert again.returncode == 1
+    assert "no subscription" in again.stderr
+
+
+@pytest.mark.broker
+def test_a_repeated_id_is_accepted_once(broker: str, alert: str) -> None:
+    for _ in range(2):
+        said = tocsin("publish", alert, "--id", "urn:test:1", "--json", "--broker", broker)
+        assert json.loads(said.stdout) == {"id": "urn:test:1"}
+    assert get(f"{broker}/api/status")["repeated"] == 1
+
+
+@pytest.mark.broker
+def test_dead_letters_are_listed_and_driven_again(broker: str, alert: str) -> None:
+    tocsin("subscribe", "--to", "http://127.0.0.1:9/closed", "--broker", broker)
+    tocsin("publish", alert, "--broker", broker)
+    found: list[dict[str, Any]] = []
+    while not found:
+        found = json.loads(tocsin("dead-letters", "--json", "--broker", broker).stdout)["items"]
+    assert found[0]["consumer"] == "http://127.0.0.1:9/closed"
+    assert found[0]["attempts"] == 2
+    shown = tocsin("dead-letters", "--broker", broker).stderr
+    assert "127.0.0.1:9" in shown.replace("\n", "")
+    again = tocsin("dead-letters", "--redrive", str(found[0]["id"]), "--json", "--broker", broker)
+    assert json.loads(again.stdout) == {"redriven": 1}
+
+
+def test_without_a_broker_it_says_so(alert: str) -> None:
+    done = tocsin("publish", alert, "--broker", "http://127.0.0.1:9", check=False)
+    assert done.returncode == 1
+    assert "could not be reached" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("publish", "missing.xml"), "missing.xml"),
+        (("publish", "-", "--topic", "a//b"), "not a path"),
+        (("subscribe",), "--to URL"),
+        (("subscribe", "--print", "--namespace", "x"), "PREFIX=URI"),
+        (("publish", "-", "--as", "smtp"), "not a dialect"),
+    ],
+)
+def test_wrong_use_is_told_in_a_sentence(arguments: tuple[str, ...], words: str) -> None:
+    done = tocsin(*arguments, check=False, text="x")
+    assert done.returncode in (1, 2)
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,75 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from tocsin.model.names import NAMESPACE, NCNAME, NO_TOPIC, QName, Topic, qname, qname_in, topic
+
+NAMES = st.from_regex(NCNAME, fullmatch=True)
+NAMESPACES = st.from_regex(NAMESPACE, fullmatch=True)
+STEPS = st.builds(QName, st.just("") | NAMESPACES, NAMES)
+
+
+def is_xml_name(text: str) -> bool:
+    try:
+        etree.fromstring(f"<{text}/>".encode())
+    except (etree.XMLSyntaxError, UnicodeEncodeError):
+        return False
+    return True
+
+
+@given(NAMES)
+def test_every_ncname_is_an_xml_name(name: str) -> None:
+    assert is_xml_name(name)
+
+
+@given(st.characters(exclude_characters=":/>! \t\r\n?", exclude_categories=["Cs"]), st.booleans())
+def test_a_character_is_a_name_character_where_libxml2_says_so(character: str, first: bool) -> None:
+    name = character if first else f"a{character}"
+    assert (NCNAME.fullmatch(name) is not None) == is_xml_name(name)
+
+
+@pytest.mark.parametrize("name", ["naïve", "दिन", "a\u0301", "日本", "_", "a.b-c", "a·b"])
+def test_names_of_any_script(name: str) -> None:
+    assert NCNAME.fullmatch(name)
+    assert topic(name) == Topic((QName("", name),))
+
+
+@given(st.lists(STEPS, min_size=1, max_size=5))
+def test_a_topic_is_read_from_its_own_text(steps: list[QName]) -> None:
+    written = Topic(tuple(steps))
+    assert topic(str(written)) == written
+
+
+@given(st.text(alphabet="ab/{}: .1", max_size=12))
+def test_a_text_that_is_read_is_the_text_of_what_was_read(text: str) -> None:
+    found = topic(text)
+    assert found is None or str(found) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", "/", "a/", "/a", "a//b", "{}a", "{a b}c", "{a", "a b", "1a", "a:b", "{\x01}a", "*"]
+)
+def test_what_is_no_topic(text: str) -> None:
+    assert topic(text) is None
+
+
+def test_a_topic_has_a_length_that_can_be_kept() -> None:
+    assert topic("a" * 8192) is not None
+    assert topic("a" * 8193) is None
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=20), NAMES)
+def test_a_qualified_name_is_read_from_its_own_text(namespace: str, local: str) -> None:
+    name = QName(namespace, local)
+    assert qname(str(name)) == name
+    assert qname_in(str(name)) == (name if namespace else None)
+
+
+@pytest.mark.parametrize("text", ["", "a", "{}a", "{a}", "{a}b c", "a{b}c", "{a}1"])
+def test_other_types_stay_text(text: str) -> None:
+    assert qname_in(text) is None
+
+
+def test_the_reserved_topic_has_a_text_form() -> None:
+    assert topic(str(NO_TOPIC)) == NO_TOPIC

@@ -1,0 +1,131 @@
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from pyspark.sql import SparkSession
+
+from tocsin.model.delivery import Match, Outcome
+from tocsin.model.filters import TopicIs
+from tocsin.model.identity import SECOND, Instant, MessageId, Node, SubscriptionId, after
+from tocsin.model.names import QName
+from tocsin.model.records import Accepted, Changed, Record
+from tocsin.model.subscription import Endpoint, Form, Position, Subscription
+from tocsin.pipeline.session import session
+from tocsin.store.codec import encode
+from tocsin.store.database import Store
+from tocsin.store.log import Log
+
+BASE_URL = "http://127.0.0.1:8080"
+NODE = Node("n")
+SOAP = "http://www.w3.org/2003/05/soap-envelope"
+WSN = "http://docs.oasis-open.org/wsn/b-2"
+CONCRETE = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Concrete"
+
+
+class Recorder:
+    """A data directory as a node leaves it. What is recorded is on disk after `save`."""
+
+    def __init__(self, data: Path, engine: Literal["spark", "embedded"] = "spark") -> None:
+        self.data = data
+        self.records: list[Record] = []
+        self._saved = 0
+        self._outcomes: list[bytes] = []
+        with closing(Store.open(data / "tocsin.db")) as store:
+            store.set_meta("base_url", BASE_URL)
+            store.claim_engine(engine)
+
+    @property
+    def at(self) -> Position:
+        return Position(NODE, len(self.records))
+
+    @property
+    def now(self) -> Instant:
+        return Instant((1_700_000_000 + len(self.records)) * SECOND)
+
+    def subscribe(
+        self, name: str, topic: str, dialect: str = "cloudevents", lease: float | None = None
+    ) -> Subscription:
+        expires = None if lease is None else after(self.now, lease)
+        consumer, wanted = Endpoint(f"http://127.0.0.1:9/{name}"), TopicIs(((QName("", topic),),))
+        soap = None if dialect == "cloudevents" else "1.2"
+        form = Form(dialect, soap, None if soap is None else "2005/08")
+        made = Subscription(SubscriptionId(name), None, consumer, None, form, (wanted,), self.at, expires)
+        return self.change(made)
+
+    def change(self, subscription: Subscription) -> Subscription:
+        self.records.append(Changed(self.at, self.now, subscription))
+        return subscription
+
+    def end(self, subscription: Subscription) -> None:
+        self.change(replace(subscription, state="ended"))
+
+    def raw(self, topic: str, body: bytes = b"<reading/>") -> None:
+        self._accept("raw", f"/broker/publish/{topic}", "application/xml", body)
+
+    def cloud_event(self, topic: str) -> None:
+        event = {"specversion": "1.0", "id": f"e{self.at.offset}", "source": "/s", "type": "t", "subject": topic}
+        self._accept("cloudevents", "/events", "application/cloudevents+json", json.dumps(event).encode())
+
+    def notify(self, *topics: str) -> None:
+        messages = "".join(
+            f'<w:NotificationMessage><w:Topic Dialect="{CONCRETE}">{topic}</w:Topic>'
+            f"<w:Message><reading>{number}</reading></w:Message></w:NotificationMessage>"
+            for number, topic in enumerate(topics)
+        )
+        self._soap("wsn-1.3", "/broker", f'<w:Notify xmlns:w="{WSN}">{messages}</w:Notify>')
+
+    def event(self, topic: str) -> None:
+        self._soap("wse-2004-08", f"/broker/publish/{topic}", "<reading/>")
+
+    def outcome(self, subscription: str, offset: int, *results: Literal["delivered", "retry", "dead"]) -> None:
+        match = Match(MessageId(f"e{offset}"), SubscriptionId(subscription))
+        told = [
+            Outcome(match, Position(NODE, offset), 0, self.now, result, attempt, "because")
+            for attempt, result in enumerate(results, 1)
+        ]
+        self._outcomes.append(msgspec.msgpack.encode(told))
+
+    def save(self) -> None:
+        asyncio.run(self._save())
+
+    def _soap(self, dialect: str, door: str, content: str) -> None:
+        body = f'<s:Envelope xmlns:s="{SOAP}"><s:Body>{content}</s:Body></s:Envelope>'
+        self._accept(dialect, door, "application/soap+xml", body.encode())
+
+    def _accept(self, dialect: str, door: str, media_type: str, body: bytes) -> None:
+        headers, cause = (("content-type", media_type),), f"c{self.at.offset}"
+        self.records.append(Accepted(self.at, self.now, door, dialect, headers, None, cause, body))
+
+    async def _save(self) -> None:
+        with closing(Store.open(self.data / "tocsin.db")) as store:
+            fresh, self._saved = self.records[self._saved :], len(self.records)
+            store.apply([each for each in fresh if isinstance(each, Changed)])
+        told, self._outcomes = self._outcomes, []
+        for name, payloads in (("log", [encode(each) for each in fresh]), ("outcomes", told)):
+            log = Log.open(self.data / name)
+            if payloads:
+                await log.append_all(payloads)
+            await log.close()
+
+
+@pytest.fixture
+def recorder(tmp_path: Path) -> Recorder:
+    return Recorder(tmp_path / "data")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Recorder:
+    return Recorder(tmp_path / "data", "embedded")
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    place = tmp_path_factory.mktemp("spark")
+    with session(place / "spark.log", place / "scratch", "local[2]") as opened:
+        yield opened
