@@ -6,6 +6,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # so that helpers are found as mypy finds them, as tests.broker.…
 
+from tests.broker.acts import IMPATIENT
 from tests.broker.shell import BrokerProcess
 from tests.broker.sink import Sink
 from tocsin.wire.http_client import HttpClient
@@ -16,7 +17,7 @@ Start = Callable[..., BrokerProcess]
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """One broker for all tests that leave it as it was: each uses topics and consumers of its own."""
-    process = BrokerProcess.start(tmp_path_factory.mktemp("shared"), **{"delivery-first-backoff": "20ms"})
+    process = BrokerProcess.start(tmp_path_factory.mktemp("shared"), **IMPATIENT, **{"delivery-attempts": "3"})
     yield process
     process.kill()
 

@@ -68,7 +68,13 @@ def wse_event(payload: str, topic: str, message_id: str = "", producer: str = ""
 
 
 def wsn_subscribe(
-    consumer: str, topic: str = "", *, dialect: str = FULL, expires: str = "", inside: str = "", tongue: Tongue = DEFAULT
+    consumer: str,
+    topic: str = "",
+    *,
+    dialect: str = FULL,
+    expires: str = "",
+    inside: str = "",
+    tongue: Tongue = DEFAULT,
 ) -> Said:
     wanted = f'<n:TopicExpression Dialect="{dialect}">{escape(topic)}</n:TopicExpression>' if topic else ""
     ending = f"<n:InitialTerminationTime>{expires}</n:InitialTerminationTime>" if expires else ""
@@ -76,7 +82,9 @@ def wsn_subscribe(
         f'<n:Subscribe xmlns:n="{WSN}"><n:ConsumerReference><a:Address>{escape(consumer)}</a:Address>'
         f"</n:ConsumerReference><n:Filter>{wanted}{inside}</n:Filter>{ending}</n:Subscribe>"
     )
-    return tongue.say("http://docs.oasis-open.org/wsn/bw-2/NotificationProducer/SubscribeRequest", content, message_id="urn:m")
+    return tongue.say(
+        "http://docs.oasis-open.org/wsn/bw-2/NotificationProducer/SubscribeRequest", content, message_id="urn:m"
+    )
 
 
 def wse_subscribe(

@@ -39,7 +39,13 @@ def post(http: HttpClient) -> Post:
 
 
 def json_event(name: str, about: str) -> CloudEvent:
-    attributes = {"id": name, "source": PRODUCER, "type": "quake", "subject": about, "datacontenttype": "application/xml"}
+    attributes = {
+        "id": name,
+        "source": PRODUCER,
+        "type": "quake",
+        "subject": about,
+        "datacontenttype": "application/xml",
+    }
     return CloudEvent(attributes, PAYLOAD)
 
 

@@ -73,7 +73,7 @@ async def test_wse(tongue: Tongue, broker: BrokerProcess, sink: Sink, http: Http
     answer = await ask(http, f"{broker.url}/broker", wse_subscribe(sink.url("a"), about, expires="PT1H", tongue=tongue))
     check_answer(answer, tongue, f"{WSE}/SubscribeResponse")
     manager = manager_of(answer.body)
-    assert text_at(answer.body, "Expires") == "PT1H0S"
+    assert text_at(answer.body, "Expires") in ("PT1H0S", "PT1H")
     assert (b"Identifier" in answer.body) == (tongue.wsa == "2004/08")
     renewed = await ask(http, manager, wse_manage("Renew", "<w:Expires>PT2H</w:Expires>", tongue))
     check_answer(renewed, tongue, f"{WSE}/RenewResponse")

@@ -1,3 +1,5 @@
+from xml.sax.saxutils import quoteattr
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +47,25 @@ def test_a_topic_is_read_from_its_own_text(steps: list[QName]) -> None:
 def test_a_text_that_is_read_is_the_text_of_what_was_read(text: str) -> None:
     found = topic(text)
     assert found is None or str(found) == text
+
+
+@given(NAMESPACES)
+def test_every_namespace_of_a_topic_can_be_declared_in_xml(namespace: str) -> None:
+    etree.fromstring(f"<a xmlns:p={quoteattr(namespace)}/>".encode())
+
+
+@pytest.mark.parametrize(
+    "namespace", ["urn:x", "http://x.example:80/a/b?c#d", "http://[::1]/", "tag:x,2026:a", "x", "a/b", "urn:a%20b"]
+)
+def test_namespaces_people_use(namespace: str) -> None:
+    assert topic(f"{{{namespace}}}a/b") == Topic((QName(namespace, "a"), QName("", "b")))
+
+
+@pytest.mark.parametrize(
+    "text", ["{urn:ü}a", "{http://h:x/}a", "{a%}b", "{1:a}b", "{a b}c", "{urn:{x}}a", "{http://[}a"]
+)
+def test_what_is_no_namespace(text: str) -> None:
+    assert topic(text) is None
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ def record_changes(recorder: "Recorder", steps: int) -> None:
 
 
 def wanted(recorder: "Recorder") -> dict[int, list[str]]:
-    flow, found = Flow("http://127.0.0.1:8080"), {}
+    flow = Flow("http://127.0.0.1:8080")
+    found: dict[int, list[str]] = {}
     for record in recorder.records:
         match record:
             case Changed(subscription=subscription):

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from tocsin.pipeline.errors import LostRecords
 from tocsin.pipeline.source import LOG, OUTCOMES, LogSource, LogStream, Span, admit, read_span, spans
-from tocsin.store.errors import CorruptLog, OffsetGone
+from tocsin.store.errors import CorruptLog
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder
@@ -75,6 +75,14 @@ def test_batches_are_bounded_in_bytes(recorder: "Recorder") -> None:
         recorder.raw("a", b"<a>" + b"x" * 1_000_000 + b"</a>")
     recorder.save()
     assert [batch.num_rows for batch in read_span(recorder.data, Span(LOG, 0, 9))] == [5, 4]
+
+
+def test_a_batch_of_large_records_has_fewer(recorder: "Recorder") -> None:
+    for _ in range(20):
+        recorder.raw("a", b"<a>" + b"x" * 1_000_000 + b"</a>")
+    recorder.save()
+    reader = stream(recorder.data, rows="1000", bytes="5000000")
+    assert 4 <= reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())[LOG] <= 5
 
 
 def test_damage_is_named(recorder: "Recorder") -> None:

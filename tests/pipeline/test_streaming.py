@@ -75,7 +75,7 @@ def test_the_tables_say_what_happened(recorder: "Recorder", spark: SparkSession)
     recorder.save()
     catch_up(spark, RunSettings(recorder.data, once=True))
     said = tables.read(spark, recorder.data, "notifications").orderBy("offset").collect()
-    assert [(row.id, row.node, row.offset, row.index, row.topic, row.dialect) for row in said] == [
+    assert [(row.id, row.node, row.offset, row["index"], row.topic, row.dialect) for row in said] == [
         ("urn:uuid:c2", "n", 2, 0, "b", "raw"),
         ("urn:uuid:c3", "n", 3, 0, "a", "raw"),
     ]

@@ -10,7 +10,7 @@ REMEMBERED_SECONDS = 600.0
 
 
 class Duplicates:
-    """Bounded by number and age; an id whose record failed is forgotten, so that the caller can try again."""
+    """Bounded by number and age; an id whose record failed counts for nothing, so that the caller can try again."""
 
     def __init__(self, window: int) -> None:
         self._window = window
@@ -19,7 +19,7 @@ class Duplicates:
     def first(self, key: Key, now: Instant) -> "asyncio.Future[int] | None":
         """What to wait for when the same was accepted before; None for a new one."""
         found = self._seen.get(key)
-        return None if found is None or after(found[0], REMEMBERED_SECONDS) < now else found[1]
+        return None if found is None or _failed(found[1]) or after(found[0], REMEMBERED_SECONDS) < now else found[1]
 
     def remember(self, key: Key, when: Instant, future: "asyncio.Future[int]") -> None:
         seen = self._seen
@@ -28,8 +28,9 @@ class Duplicates:
             del seen[next(iter(seen))]
         seen[key] = (when, future)
 
-    def forget(self, key: Key) -> None:
-        self._seen.pop(key, None)
+
+def _failed(future: "asyncio.Future[int]") -> bool:
+    return future.done() and (future.cancelled() or future.exception() is not None)
 
 
 def key_of(notification: Notification) -> Key | None:

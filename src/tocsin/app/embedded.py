@@ -28,6 +28,7 @@ class EmbeddedEngine:
         self.deliverer: Deliverer
         self.matched_to = 0
         self.matched = 0
+        self._saved: tuple[int, dict[SubscriptionId, Place]] | None = None
 
     def start(self, deliverer: Deliverer) -> None:
         """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again."""
@@ -70,16 +71,16 @@ class EmbeddedEngine:
         return await asyncio.to_thread(self._read_backlog, subscription, after, limit)
 
     async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None:
-        cursors = own_lanes(self.deliverer.unsettled())
-        await asyncio.to_thread(self._store.save_progress, self.matched_to, cursors, dead, revived)
-
-    def held_from(self) -> int:
-        return min((place[0] for place in own_lanes(self.deliverer.unsettled()).values()), default=self.matched_to)
+        progress = (self.matched_to, own_lanes(self.deliverer.unsettled()))
+        if dead or revived or progress != self._saved:
+            await asyncio.to_thread(self._store.save_progress, *progress, dead, revived)
+            self._saved = progress
 
     def _read_backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> list[Entry]:
+        end = self._reader.end()  # before the history: the changes below it are in the store
         history = self._store.history(subscription)
         found: list[Entry] = []
-        for notification, wanted in self._wanted(history, max(after[0], self._reader.start())):
+        for notification, wanted in self._wanted(history, max(after[0], self._reader.start()), end):
             place = (notification.at.offset, notification.index)
             if place > after:
                 found.append(Entry(subscription, place, (notification, wanted)))
@@ -87,10 +88,10 @@ class EmbeddedEngine:
                     break
         return found
 
-    def _wanted(self, history: Sequence[Changed], start: int) -> Iterator[Wanted]:
+    def _wanted(self, history: Sequence[Changed], start: int, end: int) -> Iterator[Wanted]:
         """What one subscription wants of the log, each notification as of the state it met."""
         offsets = [change.at.offset for change in history]
-        for offset, payload in self._reader.frames(start, self._reader.end()):
+        for offset, payload in self._reader.frames(start, end):
             record = decode(payload)
             state = bisect_right(offsets, offset) - 1
             if state < 0 or not isinstance(record, Accepted):

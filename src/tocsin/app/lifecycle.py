@@ -5,12 +5,12 @@ import contextlib
 import random
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 
 from tocsin.app.duplicates import REMEMBERED_SECONDS, key_of
 from tocsin.app.embedded import EmbeddedEngine
 from tocsin.app.node import Node
-from tocsin.app.outbox_engine import OutboxEngine
+from tocsin.app.outbox_engine import POLL_SECONDS, OutboxEngine
 from tocsin.app.retention import retain
 from tocsin.app.sending import Sending
 from tocsin.app.settings import Settings
@@ -32,12 +32,19 @@ CHECKPOINT_SECONDS = 0.25
 REAP_SECONDS = 1.0
 RETAIN_SECONDS = 10.0
 DRAIN_SECONDS = 10.0
+FIRST_COOL_DOWN = 1.0
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+Work = Callable[[], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def open_node(settings: Settings, base_url: str, report: Callable[[str], None]) -> AsyncIterator[Node]:
-    """The node, with its background work running; on the way out it drains, saves and closes."""
+async def open_node(
+    settings: Settings, base_url: str, report: Callable[[str], None], own: Collection[tuple[str, int]] = ()
+) -> AsyncIterator[Node]:
+    """The node, with its background work running; on the way out it drains, saves and closes.
+
+    `own` are the hosts and ports at which it is reached: nothing is delivered to them.
+    """
     data = settings.data
     data.mkdir(parents=True, exist_ok=True)
     async with contextlib.AsyncExitStack() as stack:
@@ -55,7 +62,7 @@ async def open_node(settings: Settings, base_url: str, report: Callable[[str], N
         store.set_meta("base_url", base_url)
         reader = LogReader(data / "log")
         _catch_up(store, reader)
-        guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK)
+        guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
         client = HttpClient(timeout=settings.delivery.timeout, guard=guard)
         stack.push_async_callback(client.close)
         engine = _engine(settings, base_url, store, reader, stack)
@@ -73,7 +80,7 @@ async def open_node(settings: Settings, base_url: str, report: Callable[[str], N
         )
         _remember_recent(node, reader)
         engine.start(deliverer)
-        sending.offer_redriven()
+        await sending.offer_redriven()
         async with _background(node, report):
             yield node
         await deliverer.drain(DRAIN_SECONDS)
@@ -83,35 +90,43 @@ async def open_node(settings: Settings, base_url: str, report: Callable[[str], N
 
 async def save(node: Node) -> None:
     await node.sending.save()
-    await asyncio.to_thread(node.topic_counts.save, node.store)
+    await node.topic_counts.save(node.store)
 
 
 @contextlib.asynccontextmanager
 async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterator[None]:
-    works: list[Awaitable[None]] = [
-        _every(CHECKPOINT_SECONDS, lambda: save(node), report),
-        _every(REAP_SECONDS, lambda: _reap(node), report),
-        _every(RETAIN_SECONDS, lambda: retain(node), report),
+    works: list[tuple[float, Work]] = [
+        (CHECKPOINT_SECONDS, lambda: save(node)),
+        (REAP_SECONDS, lambda: _reap(node)),
+        (RETAIN_SECONDS, lambda: retain(node)),
     ]
     if isinstance(node.engine, OutboxEngine):
-        works.append(node.engine.poll())
-    tasks = [asyncio.ensure_future(work) for work in works]
+        works.append((POLL_SECONDS, node.engine.poll))
+    stop = asyncio.Event()
+    tasks = [asyncio.create_task(_every(seconds, work, stop, report)) for seconds, work in works]
     try:
         yield
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        stop.set()  # not cancelled: half a checkpoint would lose what it took up
+        await asyncio.gather(*tasks)
 
 
-async def _every(seconds: float, work: Callable[[], Awaitable[None]], report: Callable[[str], None]) -> None:
-    """A failure is told and the work tried again: a full disk may have room later."""
-    while True:
-        await asyncio.sleep(seconds)
+async def _every(seconds: float, work: Work, stop: asyncio.Event, report: Callable[[str], None]) -> None:
+    """A failure is told once while it lasts, and the work tried again: a full disk may have room later."""
+    told = ""
+    while not await _within(stop, seconds):
         try:
             await work()
+            told = ""
         except Exception as error:
-            report(f"{type(error).__name__}: {error}")
+            if told != (told := f"{type(error).__name__}: {error}"):
+                report(told)
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(event.wait(), seconds)
+    return event.is_set()
 
 
 async def _reap(node: Node) -> None:
@@ -175,5 +190,6 @@ def _patience(settings: Settings) -> DeliverySettings:
         first_delay=asked.first_backoff,
         longest_delay=asked.longest_backoff,
         failures_to_open=asked.breaker_failures,
+        cool_down=min(FIRST_COOL_DOWN, asked.breaker_cooldown),
         longest_cool_down=asked.breaker_cooldown,
     )

@@ -1,6 +1,7 @@
 """A node: one process, a whole broker. It owns the log, the subscriptions and the senders."""
 
 import asyncio
+import heapq
 import os
 import time
 import uuid
@@ -57,6 +58,7 @@ class Node:
         self._guard = guard
         self._subscriptions: dict[SubscriptionId, Subscription] = {each.id: each for each in store.current()}
         self._dialects = {each.id: each.form.dialect for each in self._subscriptions.values()}
+        self._changing: dict[SubscriptionId, Subscription] = {}  # as they will be, once on disk
         self._waiting: deque[_Waiting] = deque()
         self.duplicates = Duplicates(settings.limits.dedup_window)
         self.topic_counts = TopicCounts.load(store)
@@ -83,12 +85,7 @@ class Node:
         self._waiting.append((future, at.offset, notifications))
         if key is not None:
             self.duplicates.remember(key, now, future)
-        try:
-            await self._stored(future)
-        except Refusal:
-            if key is not None:
-                self.duplicates.forget(key)
-            raise
+        await self._stored(future)
         self.accepted[dialect] += len(notifications)
 
     async def subscribe(self, request: Subscribe) -> Subscription:
@@ -122,14 +119,17 @@ class Node:
         return ended
 
     def expired(self, now: Instant) -> list[Subscription]:
-        return [each for each in self._subscriptions.values() if each.expires is not None and each.expires <= now]
+        over = [each for each in self._subscriptions.values() if each.expires is not None and each.expires <= now]
+        return [each for each in over if each.id not in self._changing]
 
     def subscription(self, subscription: str) -> Subscription:
-        return standing(self._subscriptions.get(SubscriptionId(subscription)), subscription, self.now())
+        """As its last change leaves it, on disk or not: who is ended must not be renewed."""
+        name = SubscriptionId(subscription)
+        return standing(self._changing.get(name) or self._subscriptions.get(name), subscription, self.now())
 
     def subscriptions(self, after: str, limit: int) -> Sequence[Subscription]:
-        names = sorted(name for name in self._subscriptions if name > after)
-        return [self._subscriptions[name] for name in names[:limit]]
+        names = heapq.nsmallest(limit, (name for name in self._subscriptions if name > after))
+        return [self._subscriptions[name] for name in names]
 
     def dead_letters(self, after: int, limit: int, subscription: str | None) -> Sequence[DeadLetter]:
         return self.store.dead_letters(after=after, limit=limit, subscription=subscription)
@@ -164,13 +164,20 @@ class Node:
         change = Changed(Position(self.name, self.log.next_offset), self.now(), subscription)
         future = self.log.append(encode(change), change)
         self._waiting.append((future, change.at.offset, change))
+        self._changing[subscription.id] = subscription
+        future.add_done_callback(lambda _: self._changed(subscription))
         await self._stored(future)
+
+    def _changed(self, subscription: Subscription) -> None:
+        if self._changing.get(subscription.id) is subscription:
+            del self._changing[subscription.id]
 
     async def _stored(self, future: "asyncio.Future[int]") -> None:
         """Shielded: a caller that goes away must not take the outcome from those who match what it sent."""
         try:
             await asyncio.shield(future)
         except CannotAppend as problem:
+            self._durable(self.log.durable)  # so that what failed is let go while nothing succeeds
             raise Refusal("cannot-store", f"it could not be stored, try again: {problem}") from None
 
     def _durable(self, end: int) -> None:

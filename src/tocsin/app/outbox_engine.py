@@ -28,14 +28,19 @@ class OutboxEngine:
         self.matched_to = 0
         self.matched = 0
         self._last_row = 0
+        self._behind = True
         self._settled: list[int] = []
+        self._standing = {each.id for each in store.current()}
 
     def start(self, deliverer: Deliverer) -> None:
         self.deliverer = deliverer
 
     def changed(self, change: Changed) -> None:
         if change.subscription.state == "ended":
+            self._standing.discard(change.subscription.id)
             self.deliverer.forget(change.subscription.id)
+        else:
+            self._standing.add(change.subscription.id)
 
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
         """Spark reads it from the log."""
@@ -63,21 +68,33 @@ class OutboxEngine:
             self._settled[:0] = settled
             raise
 
-    def held_from(self) -> int:
+    def held_from(self, log: str = "log") -> int:
         """Spark may need any of it that is in no published batch yet."""
         batches = self._outbox.batches()
-        return int(msgspec.json.decode(batches[-1].end)["log"]) if batches else 0
+        return int(msgspec.json.decode(batches[-1].end).get(log, 0)) if batches else 0
 
     async def poll(self) -> None:
-        """Offers what Spark publishes, until cancelled."""
-        while True:
-            if self._outbox.changed():
-                while rows := await asyncio.to_thread(self._outbox.pending, self._last_row, ROWS):
-                    for row in rows:
-                        self.deliverer.offer(_entry(row))
-                    self.matched += len(rows)
-                    self._last_row = rows[-1][0]
-            await asyncio.sleep(POLL_SECONDS)
+        """Offers what Spark published. It is behind until that was read to its end, should reading fail in between."""
+        self._behind = self._outbox.changed() or self._behind
+        while self._behind:
+            rows = await asyncio.to_thread(self._outbox.pending, self._last_row, ROWS)
+            for row in rows:
+                await self._take(_entry(row))
+            self._behind = bool(rows)
+
+    async def _take(self, entry: Entry) -> None:
+        """What was matched for a subscription that has ended since is not sent, as with the other engine."""
+        if entry.subscription in self._standing or await asyncio.to_thread(self._stands, entry.subscription):
+            self.deliverer.offer(entry)
+        else:
+            self._settled.append(entry.place[0])
+        self.matched += 1
+        self._last_row = entry.place[0]
+
+    def _stands(self, subscription: SubscriptionId) -> bool:
+        """The store is ahead of what we were told: it has a change before Spark can see it."""
+        history = self._store.history(subscription)
+        return bool(history) and history[-1].subscription.state != "ended"
 
 
 def _entry(row: Row) -> Entry:

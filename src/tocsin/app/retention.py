@@ -9,17 +9,32 @@ from tocsin.app.node import Node
 from tocsin.delivery.entry import Entry, Place
 from tocsin.model.delivery import Outcome
 from tocsin.model.identity import SubscriptionId
+from tocsin.store.log import Log
+from tocsin.store.segment import Segment
 
 _PAGE = 1000
 _LAST_INDEX = 1 << 30
 
 
 async def retain(node: Node) -> None:
+    await _retain_log(node)
+    outcomes = node.sending.outcomes
+    if going := _expendable(node, outcomes, "outcomes"):
+        await asyncio.to_thread(outcomes.drop, going)
+
+
+def _expendable(node: Node, log: Log, name: str) -> list[Segment]:
+    """Spark has not seen what is in no published batch: that is kept, whatever its size."""
     limits = node.settings.log
-    segments = node.log.retain(max_bytes=limits.retain_bytes, max_age=limits.retain_age, now=time.time())
-    if not isinstance(node.engine, EmbeddedEngine):
-        # Spark has not seen what is in no published batch: that is kept, whatever its size.
-        segments = list(takewhile(lambda each: each.stop <= node.engine.held_from(), segments))
+    segments = log.retain(max_bytes=limits.retain_bytes, max_age=limits.retain_age, now=time.time())
+    if isinstance(node.engine, EmbeddedEngine) or not segments:
+        return segments
+    seen = node.engine.held_from(name)
+    return list(takewhile(lambda each: each.stop <= seen, segments))
+
+
+async def _retain_log(node: Node) -> None:
+    segments = _expendable(node, node.log, "log")
     if not segments:
         return
     end = segments[-1].stop
@@ -32,14 +47,25 @@ async def retain(node: Node) -> None:
 
 
 async def _give_up(node: Node, name: SubscriptionId, place: Place, end: int) -> None:
-    """What the subscription still wants below `end` becomes dead letters; it goes on behind that."""
-    node.sending.move_on(name, (end - 1, _LAST_INDEX))
-    after = place
+    """What the subscription still wants below `end` becomes dead letters; it goes on behind that.
+
+    It went on sending while this was read, so only what is unsettled now counts; from there nothing waits.
+    """
+    unsettled = await _wanted_below(node, name, place, end)
+    now = own_lanes(node.engine.deliverer.unsettled()).get(name)
+    lost = [] if now is None else [entry for entry in unsettled if entry.place > now]
+    if lost:
+        node.sending.move_on(name, (end - 1, _LAST_INDEX))
+        for entry in lost:
+            _bury(node, entry)
+
+
+async def _wanted_below(node: Node, name: SubscriptionId, after: Place, end: int) -> list[Entry]:
+    found: list[Entry] = []
     while after[0] < end and (page := await node.engine.backlog(name, after, _PAGE)):
-        for entry in page:
-            if entry.place[0] < end:
-                _bury(node, entry)
+        found += [entry for entry in page if entry.place[0] < end]
         after = page[-1].place
+    return found
 
 
 def _bury(node: Node, entry: Entry) -> None:

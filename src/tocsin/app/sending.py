@@ -17,6 +17,7 @@ from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.log import Log
 
+MOST_REDRIVEN = 1000  # in memory at a time; the rest waits in the store
 REDRIVEN = "again:"  # a lane of its own: what is tried again must not wait behind what is new, nor be taken for old
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -38,23 +39,21 @@ class Engine(Protocol):
 
     async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None: ...
 
-    def held_from(self) -> int:
-        """The first offset of the log that is still needed."""
-        ...
-
 
 class Sending:
     """Collects outcomes and writes them in batches: dead letters with the cursors, all of them for the history."""
 
     def __init__(self, store: Store, outcomes: Log) -> None:
-        self._store, self._outcomes = store, outcomes
+        self._store, self.outcomes = store, outcomes
         self.engine: Engine | None = None
         self.delivered: Counter[SubscriptionId] = Counter()
         self._told: list[Outcome] = []
         self._dead: list[DeadLetter] = []
         self._revived: list[int] = []
-        self._redriving: set[int] = set()
+        self._redriving: dict[int, Entry] = {}  # by dead letter, until the store knows what came of it
+        self._redriven: list[int] = []
         self._last_redriven = 0
+        self._more_to_redrive = False
         self._passed_over: SubscriptionId | None = None
         self._saving = asyncio.Lock()
 
@@ -72,7 +71,7 @@ class Sending:
         if outcome.result == "delivered":
             self.delivered[outcome.match.subscription] += 1
         if isinstance(letter, DeadLetter):
-            self._redriving.discard(letter.id)
+            self._redriven.append(letter.id)
             if outcome.result == "delivered":
                 self._revived.append(letter.id)
         elif self.engine is not None:
@@ -82,7 +81,8 @@ class Sending:
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         if subscription.startswith(REDRIVEN):
-            return ()
+            waiting = (each for each in self._redriving.values() if each.subscription == subscription)
+            return [each for each in waiting if each.place > after][:limit]
         assert self.engine is not None
         return await self.engine.backlog(subscription, after, limit)
 
@@ -93,28 +93,42 @@ class Sending:
             told, self._told = self._told, []
             dead, self._dead = self._dead, []
             revived, self._revived = self._revived, []
+            redriven, self._redriven = self._redriven, []
             try:
                 await self.engine.checkpoint(dead, revived)
                 if told:
-                    await self._outcomes.append(_encode(told))
+                    await self.outcomes.append(_encode(told))
             except Exception:
                 self._told[:0], self._dead[:0], self._revived[:0] = told, dead, revived
+                self._redriven[:0] = redriven
                 raise
+            for each in redriven:
+                del self._redriving[each]
+        if self._more_to_redrive and 2 * len(self._redriving) <= MOST_REDRIVEN:
+            await self.offer_redriven()
 
     async def redrive(self, ids: Sequence[int] | None) -> int:
         marked = await asyncio.to_thread(self._store.redrive, ids)
-        self.offer_redriven()
+        await self.offer_redriven()
         return marked
 
-    def offer_redriven(self) -> None:
+    async def offer_redriven(self) -> None:
         """Also at start: what was marked before a crash is still to be tried."""
+        async with self._saving:  # what is read must not be settled before it is offered
+            known = len(self._redriving)
+            letters = await asyncio.to_thread(self._store.redriven, MOST_REDRIVEN + known)
+            fresh = [letter for letter in letters if letter.id not in self._redriving]
+            room = MOST_REDRIVEN - known
+            self._more_to_redrive = len(fresh) > room or len(letters) == MOST_REDRIVEN + known
+            for letter in fresh[:room]:
+                self._offer_again(letter)
+
+    def _offer_again(self, letter: DeadLetter) -> None:
         assert self.engine is not None
-        for letter in self._store.redriven(1000):
-            if letter.id not in self._redriving:
-                self._redriving.add(letter.id)
-                self._last_redriven += 1
-                lane = SubscriptionId(REDRIVEN + letter.delivery.match.subscription)
-                self.engine.deliverer.offer(Entry(lane, (self._last_redriven, 0), letter))
+        self._last_redriven += 1
+        lane = SubscriptionId(REDRIVEN + letter.delivery.match.subscription)
+        entry = self._redriving[letter.id] = Entry(lane, (self._last_redriven, 0), letter)
+        self.engine.deliverer.offer(entry)
 
     def move_on(self, subscription: SubscriptionId, place: Place) -> None:
         """The subscription goes on behind that place; what waited before it is the caller's to account for."""

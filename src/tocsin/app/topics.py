@@ -1,5 +1,6 @@
 """The topics this node has seen, for people who look for the one to subscribe to."""
 
+import asyncio
 from collections.abc import Iterable
 
 import msgspec
@@ -38,10 +39,11 @@ class TopicCounts:
         self._fold()
         return sorted((name, count, last) for name, (count, last) in self._seen.items())
 
-    def save(self, store: Store) -> None:
+    async def save(self, store: Store) -> None:
+        """Only a copy leaves the loop, in which everything is counted."""
         if self._fresh:
             self._fold()
-            store.set_meta(_META, msgspec.json.encode(self._seen).decode())
+            await asyncio.to_thread(_save, store, dict(self._seen))
 
     def _fold(self) -> None:
         fresh, self._fresh = self._fresh, {}
@@ -49,3 +51,7 @@ class TopicCounts:
             name = str(topic)
             if name in self._seen or len(self._seen) < MOST_TOPICS:
                 self._seen[name] = (self._seen.get(name, (0, 0))[0] + count, Instant(last))
+
+
+def _save(store: Store, seen: dict[str, tuple[int, Instant]]) -> None:
+    store.set_meta(_META, msgspec.json.encode(seen).decode())

@@ -17,6 +17,7 @@ from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
 DIALECTS = (wsn_1_3.NAME, wse_2004_08.NAME, cloudevents.NAME)
+LONGEST_ANSWER = 64 << 20  # pages of the API are longer than what a consumer may answer
 _JSON: Pairs = (("Content-Type", "application/json"),)
 
 
@@ -38,7 +39,7 @@ class Client:
         if dialect not in DIALECTS:
             raise ClientError(f"{dialect!r} is not a dialect; choose one of {', '.join(DIALECTS)}")
         self._broker, self.dialect = broker.rstrip("/"), dialect
-        self._http = http or HttpClient()
+        self._http = http or HttpClient(max_body=LONGEST_ANSWER)
 
     async def close(self) -> None:
         await self._http.close()

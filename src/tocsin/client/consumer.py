@@ -25,15 +25,20 @@ class Received(Struct, frozen=True):
 
     def notifications(self) -> tuple[Notification, ...]:
         """What was received, normalised; empty when it is no notification."""
-        kind = dict(self.headers).get("content-type", "")
-        dialects = ("cloudevents",) if "soap" not in kind and "text/xml" not in kind else ("wsn-1.3", "wse-2004-08")
-        for dialect in dialects:
+        for dialect in self._dialects():
             record = Accepted(
                 Position(Node(""), 0), Instant(0), "/broker/publish", dialect, self.headers, None, "", self.body
             )
             with contextlib.suppress(Refusal):
                 return normalise(record)
         return ()
+
+    def _dialects(self) -> tuple[str, ...]:
+        """A CloudEvent in binary mode has the content type of its data, which may be that of SOAP 1.1."""
+        headers = dict(self.headers)
+        kind = headers.get("content-type", "")
+        soap = "ce-id" not in headers and ("soap" in kind or "text/xml" in kind)
+        return ("wsn-1.3", "wse-2004-08") if soap else ("cloudevents",)
 
 
 class Consumer:

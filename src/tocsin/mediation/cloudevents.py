@@ -21,6 +21,7 @@ from tocsin.model.subscription import Subscription
 
 NAME = "cloudevents"
 STRUCTURED = "application/cloudevents+json"
+_FAMILY = "application/cloudevents"
 NO_PRODUCER = "urn:tocsin:no-producer"  # CloudEvents demands a source
 NO_TYPE = "tocsin.notification"  # and a type
 
@@ -46,7 +47,7 @@ def notifications(record: Accepted) -> tuple[Notification, ...]:
     kind = content_type.split(";", 1)[0].strip().lower()
     if kind == STRUCTURED:
         attributes, payload = _structured(record.body)
-    elif kind.startswith("application/cloudevents"):
+    elif kind.startswith(_FAMILY):
         raise Refusal("unsupported-delivery", f"{kind} is not supported; send {STRUCTURED} or binary mode")
     else:
         attributes, payload = _binary(headers, content_type, record.body)
@@ -127,7 +128,7 @@ def _notification(record: Accepted, attributes: dict[str, str], payload: Payload
 
 def _check(attributes: Mapping[str, str]) -> None:
     for name in _REQUIRED:
-        if not attributes.get(name):
+        if not attributes.get(name, "").strip():
             raise Refusal("malformed", f"the CloudEvents attribute {name!r} is missing or empty")
         if len(attributes[name]) > LONGEST_NAME:
             raise Refusal("malformed", f"the attribute {name!r} has more than {LONGEST_NAME} characters")
@@ -159,8 +160,10 @@ def is_json(media_type: str) -> bool:
 
 
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
+    """An event inside an event can only be sent structured: its media type is how structured mode is told."""
     del base_url
-    return structured(notification) if subscription.form.wrapped else binary(notification)
+    nested = notification.payload.media_type.lower().startswith(_FAMILY)
+    return structured(notification) if subscription.form.wrapped or nested else binary(notification)
 
 
 _STRUCTURED_HEADERS: Pairs = (("Content-Type", f"{STRUCTURED}; charset=utf-8"),)

@@ -15,6 +15,7 @@ from tocsin.model.refusal import Refusal
 Found = dict[str, Element]
 
 LONGEST_URI = 4096
+_PLAIN_URI = re.compile("[!-~]{1,512}")
 _URI = re.compile(f"[^\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]{{0,{LONGEST_URI}}}")
 
 
@@ -79,16 +80,26 @@ def text_of(element: Element | None) -> str:
     return whole_text(element).strip()
 
 
+def is_uri(text: str) -> bool:
+    return _URI.fullmatch(text) is not None
+
+
 def whole_text(element: Element) -> str:
     return "".join(map(str, element.itertext())) if len(element) else element.text or ""
 
 
 def uri_of(element: Element | None) -> str:
     """An xs:anyURI, whose white space is collapsed; what goes into headers and caches is short and printable."""
-    text = " ".join(text_of(element).split())
-    if _URI.fullmatch(text) is None:
-        name = "" if element is None else _shown(element.tag)
-        raise Refusal("malformed", f"{name} is longer than {LONGEST_URI} characters or holds control characters")
+    if element is None:
+        return ""
+    text = element.text or ""
+    if _PLAIN_URI.fullmatch(text) and not len(element):
+        return text
+    text = " ".join(whole_text(element).split())
+    if not is_uri(text):
+        raise Refusal(
+            "malformed", f"{_shown(element.tag)} is longer than {LONGEST_URI} characters or holds control characters"
+        )
     return text
 
 

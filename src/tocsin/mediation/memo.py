@@ -15,7 +15,9 @@ from tocsin.markup import xml
 from tocsin.markup.xml import Element, MarkupError, Scope
 from tocsin.mediation.payloads import XML_TYPE, is_wrapper, type_of
 from tocsin.mediation.soap import Envelope
-from tocsin.model.identity import MessageId
+from tocsin.mediation.wse_2004_08 import NAME as WSE
+from tocsin.mediation.wse_2004_08 import attributes_for
+from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.records import Accepted
@@ -23,6 +25,7 @@ from tocsin.model.records import Accepted
 MOST_KNOWN = 8192
 LONGEST_SURROUNDINGS = 4096
 MOST_TAGS = 200  # libxml2 refuses a depth of 256, which the payload alone would not show
+SHORTEST_DEEP = MOST_TAGS * len("<a></a>")
 _ID = b"MessageID>"
 _SAFE_ID = re.compile(rb"[!-%'-;=?-~]{1,512}")  # printable ASCII but for & < >
 
@@ -31,6 +34,7 @@ class _Surroundings(Struct, frozen=True):
     """What was read from a head, a middle and a tail, and the namespaces they put the payload into."""
 
     prototype: Notification
+    action: str
     scope: Scope
 
 
@@ -45,6 +49,7 @@ class Recalled(Struct, frozen=True, gc=False):
     prototype: Notification
     message_id: str
     kind: QName
+    attributes: Pairs
     payload: Payload
 
     @property
@@ -63,7 +68,7 @@ class Recalled(Struct, frozen=True, gc=False):
             like.producer,
             like.topic,
             self.kind,
-            like.attributes,
+            self.attributes,
             self.payload,
         )
 
@@ -94,7 +99,7 @@ class EnvelopeMemo:
         return self._with_payload(around, str(data[id_start:id_end], "ascii"), data[start:end].strip(), opening[:-1])
 
     def _with_payload(self, around: _Surroundings, name: str, own: bytes, holder: bytes) -> Recalled | None:
-        if own.count(b"</") > MOST_TAGS or holder in own:
+        if (len(own) > SHORTEST_DEEP and own.count(b"</") > MOST_TAGS) or holder in own:
             return None
         data = xml.standing_alone(own, around.scope)
         if data is None:
@@ -105,7 +110,9 @@ class EnvelopeMemo:
             return None
         if is_wrapper(tag) or tag in self._operations:
             return None
-        return Recalled(around.prototype, name, type_of(tag), Payload(XML_TYPE, data))
+        kind = type_of(tag)
+        attributes = attributes_for(around.action, kind) if around.action else ()
+        return Recalled(around.prototype, name, kind, attributes, Payload(XML_TYPE, data))
 
     def learn(self, record: Accepted, envelope: Envelope, holder: Element, read: Notification) -> None:
         """After a message with one notification was read in full; `holder` is the parent of its payload."""
@@ -122,7 +129,8 @@ class EnvelopeMemo:
             self._size = 0
         self._size += 1
         prototype = msgspec.structs.replace(read, payload=Payload("", b""))
-        known.known[middle, tail] = _Surroundings(prototype, xml.scope_of(holder))
+        action = envelope.header("action") if read.dialect == WSE else ""
+        known.known[middle, tail] = _Surroundings(prototype, action, xml.scope_of(holder))
 
 
 def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[bytes, bytes, bytes, bytes] | None:

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element, MarkupError
-from tocsin.mediation.entries import only_child, whole_text
+from tocsin.mediation.entries import is_uri, only_child, whole_text
 from tocsin.mediation.namespaces import TOCSIN
 from tocsin.model.names import QName, qname, qname_in
 from tocsin.model.notification import Notification, Payload
@@ -43,8 +43,10 @@ def _unwrapped(element: Element) -> tuple[Payload, QName | str | None]:
             data = base64.b64decode(data.translate(None, b" \t\r\n"), validate=True)
         except ValueError:
             raise Refusal("malformed", "the base64 content of Data cannot be decoded") from None
-    media_type, kind = checked_media_type(element.get("MediaType") or ""), element.get("Type")
-    if kind is None or media_type == XML_TYPE:  # a qualified name would vouch for XML that was never parsed
+    media_type, kind = checked_media_type(element.get("MediaType") or ""), element.get("Type") or ""
+    if not is_uri(kind):
+        raise Refusal("malformed", "the Type of Data is too long, or holds control characters")
+    if media_type == XML_TYPE:  # a qualified name would vouch for XML that was never parsed
         return Payload(media_type, data), kind or None
     return Payload(media_type, data), type_name(kind) or None
 
@@ -53,7 +55,7 @@ def checked_media_type(text: str) -> str:
     """It goes out as an HTTP header again."""
     if _MEDIA_TYPE.fullmatch(text) is None:
         raise Refusal("malformed", f"{text[:80]!r} is not a media type such as application/json")
-    return text
+    return text.strip()
 
 
 def type_of(tag: str) -> QName:

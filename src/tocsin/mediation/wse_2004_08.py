@@ -56,12 +56,8 @@ RENEW = (Entry("expires", (_e("Expires"),)),)
 
 
 def notifications(record: Accepted, envelope: Envelope, tail: Topic | None) -> tuple[Notification, ...]:
-    """A raw event. Its topic is a header's, else the tail of the address, else the reserved one.
-
-    An action that is only the type's name again is not kept: any dialect can tell it from the type.
-    """
+    """A raw event. Its topic is a header's, else the tail of the address, else the reserved one."""
     payload, kind = payload_of(envelope.data, envelope.body, "the Body")
-    action = envelope.header("action")
     topic = envelope.headers.get("topic")
     return (
         Notification(
@@ -74,10 +70,16 @@ def notifications(record: Accepted, envelope: Envelope, tail: Topic | None) -> t
             addressing.address_of(envelope.headers.get("from")),
             topic_of(topic) if topic is not None else tail or NO_TOPIC,
             kind,
-            (("action", action),) if action and action != action_for(kind) else (),
+            attributes_for(envelope.header("action"), kind),
             payload,
         ),
     )
+
+
+@lru_cache(maxsize=1024)
+def attributes_for(action: str, kind: QName | str | None) -> Pairs:
+    """An action that only repeats the type is not kept: any dialect can tell it from the type."""
+    return (("action", action),) if action and action != action_for(kind) else ()
 
 
 def request(envelope: Envelope, subscription: str, now: Instant) -> Request:

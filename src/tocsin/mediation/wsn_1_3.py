@@ -75,11 +75,8 @@ _MESSAGE = _b("NotificationMessage")
 
 def payload_holder(envelope: Envelope) -> Element:
     """The Message of a Notify that was read without complaint and holds one."""
-    notify = envelope.content
-    message = None if notify is None else notify.find(f"{_MESSAGE}/{_b('Message')}")
-    if message is None:
-        raise LookupError("Message")
-    return message
+    notify = () if envelope.content is None else envelope.content
+    return next(children(each, NOTIFICATION_MESSAGE)["message"] for each in notify if each.tag == _MESSAGE)
 
 
 def _notification(record: Accepted, index: int, name: str, sender: str, holder: Element, data: bytes) -> Notification:

@@ -10,8 +10,13 @@ _START = (
     "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 NCNAME = re.compile(rf"[{_START}][{_START}\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
-# What a topic's namespace may be, so that a topic has a text form that can be read again: no brace, space or control.
-NAMESPACE = re.compile("[^{}\\s\x00-\x20\x7f-\x9f\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]+")
+# RFC 3986 without user information. XML parsers refuse namespaces that are no URI, so a topic that has one could not
+# be written; and it has neither braces nor spaces, so that a topic's text can be read again.
+_CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=@]|%[0-9A-Fa-f]{2})"
+_END = r"(?=[/?#}]|\Z)"
+_AUTHORITY = rf"//(?:[A-Za-z0-9\-._~]+|\[[0-9A-Fa-f:]+\])(?::[0-9]{{1,5}})?{_END}"
+_REST = rf"(?:{_CHARACTER}|[:/?])*(?:#(?:{_CHARACTER}|[:/?])*)?"
+NAMESPACE = re.compile(rf"(?:[A-Za-z][A-Za-z0-9+.\-]*:(?:{_AUTHORITY}|(?!//))|{_CHARACTER}+{_END}){_REST}")
 
 LONGEST_TOPIC = 8192
 _STEP = re.compile(rf"(?:\{{({NAMESPACE.pattern})\}})?({NCNAME.pattern})(/(?!\Z)|\Z)")

@@ -15,5 +15,5 @@ def owned(data: Path, job: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise PipelineError(f"another {job} is at work on {data}") from None
+            raise PipelineError(f"another {job} job is at work on {data}") from None
         yield

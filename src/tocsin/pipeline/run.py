@@ -62,7 +62,7 @@ def _run(settings: RunSettings, progress: Progress) -> None:
     stop, places = threading.Event(), Places(settings.data)
     _stop_on_signals(stop)
     deliver = delivers(settings.data, settings.deliver)
-    with owned(places.data, "pipeline run"), closing(Outbox.open(places.outbox)) as outbox:
+    with owned(places.data, "pipeline"), closing(Outbox.open(places.outbox)) as outbox:
         check_in_step(places.data, outbox)
         batches = Batches(places.data, outbox, deliver=deliver, done=progress.batch)
         with session(places.spark_log, places.scratch, settings.master) as spark:

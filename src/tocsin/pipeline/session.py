@@ -23,9 +23,10 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "tocsin.pipeline.daemon",
-    # Compiling for peak speed costs seconds at the start and hardly pays: most of the work is in the Python workers.
+    # Compiling for peak speed doubles the CPU time until the query runs, and most of the work is in the Python workers.
     "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
     # Without Hadoop's native library every local file costs a chmod process, and its checksum file another.
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
@@ -63,7 +64,7 @@ def _builder(scratch: Path, master: str) -> SparkSession.Builder:
 
 
 def _python(scratch: Path) -> Path:
-    """Python with the caller's path. Spark puts its own PySpark first, a zip without byte code: a second for each worker."""
+    """Python with the caller's path. Spark puts its own PySpark first, a zip without byte code: a second a worker."""
     path = shlex.quote(os.environ.get("PYTHONPATH", ""))
     script = scratch / "python"
     script.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {shlex.quote(sys.executable)} "$@"\n', "utf-8")

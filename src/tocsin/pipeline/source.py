@@ -12,6 +12,7 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from tocsin.pipeline.errors import LostRecords
 from tocsin.pipeline.places import Places
 from tocsin.store.log_reader import LogReader
+from tocsin.store.segment import segment_firsts, segment_path
 
 NAME = "tocsin-log"
 LOG, OUTCOMES = "log", "outcomes"
@@ -44,6 +45,14 @@ def admit(start: Offsets, end: Offsets, rows: int) -> Offsets:
     return {LOG: start[LOG] + log, OUTCOMES: start[OUTCOMES] + min(waiting, rows - log)}
 
 
+def rows_of(directory: Path, start: int, end: int, size: int) -> int:
+    """About how many records from `start` on have that many bytes together, going by their segments."""
+    firsts = segment_firsts(directory)
+    here = max((first for first in firsts if first <= start), default=0)
+    held = sum(segment_path(directory, first).stat().st_size for first in firsts if first >= here)
+    return max(1, size * (end - here) // max(1, held))
+
+
 def read_span(data: Path, span: Span) -> Iterator[pa.RecordBatch]:
     """A span's records in batches of bounded size; says so when one is missing."""
     rows: list[tuple[int, bytes]] = []
@@ -73,6 +82,7 @@ class _Options:
     def __init__(self, options: dict[str, str]) -> None:
         self.data = Path(options["data"])
         self.rows = int(options.get("rows", 5_000))
+        self.bytes = int(options.get("bytes", 64 << 20))
         self.parts = int(options.get("parts", 1))
         self.least = int(options.get("least", 200))
         self.start = int(options.get("start", 0))
@@ -103,7 +113,7 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: i
                     f"the {name} in {self._options.data} ends at record {stop}, but {start[name]} were read before:"
                     " it was lost or replaced"
                 )
-        return admit(start, end, limit.max_rows if isinstance(limit, ReadMaxRows) else sum(end.values()))
+        return admit(start, end, self._rows(start, end, limit))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._limit = self._end()
@@ -114,6 +124,15 @@ class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: i
 
     def read(self, partition: Span) -> Iterator[pa.RecordBatch]:
         return read_span(self._options.data, partition)
+
+    def _rows(self, start: Offsets, end: Offsets, limit: ReadLimit) -> int:
+        """The limit, or fewer when the records are large: a batch is one transaction of the outbox."""
+        if not isinstance(limit, ReadMaxRows):
+            return sum(end.values())
+        if end[LOG] == start[LOG]:
+            return int(limit.max_rows)
+        directory = Places(self._options.data).log(LOG)
+        return min(int(limit.max_rows), rows_of(directory, start[LOG], end[LOG], self._options.bytes))
 
     def _end(self) -> Offsets:
         return {name: log.end() for name, log in self._logs.items()}
@@ -142,8 +161,8 @@ class LogSource(DataSource):  # type: ignore[misc]
     def schema(self) -> str:
         return "log string, offset bigint, payload binary"
 
-    def reader(self, schema: object) -> LogRange:
+    def reader(self, schema: object) -> LogRange:  # noqa: ARG002
         return LogRange(_Options(dict(self.options)))
 
-    def streamReader(self, schema: object) -> LogStream:  # noqa: N802
+    def streamReader(self, schema: object) -> LogStream:  # noqa: ARG002, N802
         return LogStream(_Options(dict(self.options)))

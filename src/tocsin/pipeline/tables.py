@@ -102,5 +102,5 @@ def deliveries(data: Path, batch: int) -> Iterator[bytes]:
     """In the order of the log: the parts are numbered in it."""
     for path in files(data, DELIVERIES, {batch}):
         with pq.ParquetFile(path) as file:
-            for each in file.iter_batches(batch_size=1_000):
-                yield from each.column(0).to_pylist()
+            for group in range(file.num_row_groups):
+                yield from file.read_row_group(group).column(0).to_pylist()

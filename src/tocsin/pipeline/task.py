@@ -30,7 +30,8 @@ Frames = Iterator[tuple[int, bytes]]
 class Task:
     """A function for `mapInArrow` with all it needs; it travels to the workers.
 
-    `tables` are those to write; what would be sent is made with `customise` only. `frozen_at` is for a replay that asks what the subscriptions of today would get.
+    `tables` are those to write; with `customise` what would be sent is made too. `frozen_at` is for a replay that asks
+    what the subscriptions as of that record would get.
     """
 
     data: Path

@@ -23,14 +23,14 @@ def encode(value: Record | Delivery) -> bytes:
 def decode(payload: bytes) -> Record:
     try:
         return _RECORD.decode(payload)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, ValueError) as problem:
         raise Undecodable(f"not a record of the log: {problem}") from problem
 
 
 def decode_delivery(body: bytes) -> Delivery:
     try:
         return _DELIVERY.decode(body)
-    except msgspec.MsgspecError as problem:
+    except (msgspec.MsgspecError, ValueError) as problem:
         raise Undecodable(f"not a delivery: {problem}") from problem
 
 

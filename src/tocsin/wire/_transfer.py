@@ -164,9 +164,14 @@ def _lines(headers: Pairs) -> list[bytes]:
 
 
 def _line(name: str, value: str) -> bytes:
+    line = header_line(name, value)
+    return line if value else line[:-1] + b";"
+
+
+def header_line(name: str, value: str) -> bytes:
     if not _NAME.fullmatch(name) or _BREAK.search(value):
         raise BadAddress(f"the header {name!r} cannot be written")
-    return (f"{name}: {value}" if value else f"{name};").encode()
+    return (f"{name}: {value}" if value else f"{name}:").encode()
 
 
 def _pairs(lines: list[bytes]) -> Pairs:

@@ -13,6 +13,7 @@ from tocsin.mediation.faults import problem
 from tocsin.mediation.times import timestamp
 from tocsin.model.refusal import Refusal
 from tocsin.wire import openapi
+from tocsin.wire.asgi import only
 from tocsin.wire.documents import (
     DeadLetterDocument,
     Page,
@@ -43,7 +44,7 @@ def api(broker: Broker) -> Starlette:
         Route("/api/openapi.json", _guarded(handlers.openapi), methods=["GET"]),
         Route("/healthz", _guarded(handlers.healthz), methods=["GET"]),
     ]
-    return Starlette(routes=routes, exception_handlers={404: _not_found})
+    return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
 
 
 class _Handlers:
@@ -130,6 +131,13 @@ def _guarded(handler: Handler) -> Handler:
 async def _not_found(request: Request, error: Exception) -> Response:
     del error
     reply = problem(Refusal("unknown-operation", f"nothing is at {request.url.path}; /api/openapi.json lists what is"))
+    return Response(reply.body, reply.status, dict(reply.headers))
+
+
+async def _not_allowed(request: Request, error: Exception) -> Response:
+    del request
+    allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
+    reply = only(*(each for each in allowed.split(", ") if each != "HEAD"))
     return Response(reply.body, reply.status, dict(reply.headers))
 
 

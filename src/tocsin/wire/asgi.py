@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
+import msgspec
+
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
 
@@ -52,6 +54,19 @@ async def send_reply(send: Send, reply: Reply) -> None:
     headers.append((b"content-length", b"%d" % len(reply.body)))
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+def only(*methods: str) -> Reply:
+    """RFC 9457 has it that a problem is told in JSON, also one of the method alone."""
+    allowed = ", ".join(methods)
+    told = {
+        "type": "urn:tocsin:refusal:method",
+        "title": "method not allowed",
+        "status": 405,
+        "detail": f"only {allowed} is served at this address",
+    }
+    headers = (("Allow", allowed), ("Content-Type", "application/problem+json"))
+    return Reply(405, headers, msgspec.json.encode(told))
 
 
 _ACCEPTED_START = {"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"0")]}

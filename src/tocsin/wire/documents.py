@@ -58,7 +58,7 @@ class RenewRequest(Struct, frozen=True, forbid_unknown_fields=True):
 class RedriveRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """All dead letters without `ids`."""
 
-    ids: list[int] | None = None
+    ids: list[Annotated[int, Meta(ge=1, le=2**63 - 1)]] | None = None
 
 
 class SubscriptionDocument(Struct, frozen=True):

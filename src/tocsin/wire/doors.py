@@ -1,9 +1,8 @@
 """All doors of a node under one address."""
 
-from tocsin.mediation.operations import Reply
 from tocsin.wire import events_door
 from tocsin.wire.api import api
-from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, send_reply
+from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, send_reply
 from tocsin.wire.events_door import EventsDoor
 from tocsin.wire.port import Broker
 from tocsin.wire.soap_door import SoapDoor
@@ -18,11 +17,11 @@ def doors(broker: Broker) -> Application:
             return
         path: str = scope["path"]
         try:
-            if path.startswith("/broker"):
+            if path == "/broker" or path.startswith("/broker/"):
                 if scope["method"] == "POST":
                     await soap_door(scope, receive, send)
                 else:
-                    await send_reply(send, Reply(405, (("Allow", "POST"),), b""))
+                    await send_reply(send, only("POST"))
             elif path == events_door.PATH:
                 await events(scope, receive, send)
             else:

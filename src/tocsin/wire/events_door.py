@@ -2,10 +2,9 @@
 
 from tocsin.mediation import cloudevents
 from tocsin.mediation.faults import problem
-from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import Receive, Scope, Send, read_body, send_accepted, send_reply
+from tocsin.wire.asgi import Receive, Scope, Send, only, read_body, send_accepted, send_reply
 from tocsin.wire.port import Broker
 
 PATH = "/events"
@@ -17,7 +16,7 @@ class EventsDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
-            await send_reply(send, Reply(405, (("Allow", "POST"),), b""))
+            await send_reply(send, only("POST"))
             return
         try:
             body = await read_body(scope, receive, self._broker.body_limit)

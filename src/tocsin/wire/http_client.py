@@ -1,4 +1,7 @@
-"""The guarded HTTP client: libcurl inside the running loop, without a task or a future for each request."""
+"""The guarded HTTP client inside the running loop, without a task or a future for each post.
+
+Plain posts, which most deliveries are, go a short way of their own; libcurl does the rest.
+"""
 
 import asyncio
 from functools import partial
@@ -7,11 +10,13 @@ from typing import Any
 
 from tocsin.model.identity import Pairs
 from tocsin.wire._multi import Multi
+from tocsin.wire._plain import Plain
+from tocsin.wire._route import Route, Unusual
 from tocsin.wire._transfer import Done, Transfer
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
 from tocsin.wire.errors import BadAddress
-from tocsin.wire.resolver import Lookup, Pin, Resolver, system_lookup
+from tocsin.wire.resolver import KEPT, Lookup, Pin, Resolver, system_lookup
 
 __all__ = ["Answer", "HttpClient"]
 
@@ -35,7 +40,10 @@ class HttpClient:
         self._multi = Multi(self._finished, idle_connections=max_connections)
         self._resolver = Resolver(resolve, patience=connect_timeout)
         self._pins = self._resolver.pins
-        self._make = partial(Transfer, self._multi, guard, (connect_timeout, timeout), limit=max_body)
+        timing = (connect_timeout, timeout)
+        self._plain = Plain(self._tell, guard, timing, limit=max_body, idle_connections=max_connections)
+        self._routes: dict[str, Route] = {}
+        self._make = partial(Transfer, self._multi, guard, timing, limit=max_body)
         self._free: list[Transfer] = []
         self._posts: dict[object, Transfer] = {}
         self._requests: dict[object, Transfer] = {}
@@ -43,6 +51,10 @@ class HttpClient:
 
     def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
         """`done` is called once, later, never from inside."""
+        route = self._routes.get(url)
+        if route is not None and headers is route.headers and route.until > monotonic() and not self._closed:
+            self._plain.post(route, headers, body, done)
+            return
         pin = self._pins.get(url)
         if pin is None or pin.until < monotonic() or self._closed:
             self._resolve(url, done, partial(self._post, url, headers, body, done))
@@ -65,8 +77,8 @@ class HttpClient:
         for transfer in busy:
             self._multi.remove(transfer.easy)
         self._multi.close()
-        for transfer in busy:
-            self._tell(transfer.done, _CLOSED)
+        for done in (*self._plain.close(), *(transfer.done for transfer in busy)):
+            self._tell(done, _CLOSED)
         for transfer in (*self._posts.values(), *self._requests.values()):
             transfer.easy.close()
 
@@ -86,6 +98,22 @@ class HttpClient:
             begin(pin)
 
     def _post(self, url: str, headers: Pairs, body: bytes, done: Done, pin: Pin) -> None:
+        try:
+            self._plain.post(self._route(url, pin), headers, body, done)
+        except Unusual:
+            self._post_by_libcurl(url, headers, body, done, pin)
+        except BadAddress as error:
+            self._loop.call_soon(done, Answer(0, error=str(error), refused=True))
+
+    def _route(self, url: str, pin: Pin) -> Route:
+        route = self._routes.get(url)
+        if route is None or route.until <= monotonic():
+            if len(self._routes) >= KEPT:
+                self._routes.clear()
+            route = self._routes[url] = self._plain.route(url, pin)
+        return route
+
+    def _post_by_libcurl(self, url: str, headers: Pairs, body: bytes, done: Done, pin: Pin) -> None:
         transfer = self._free.pop() if self._free else self._another()
         try:
             transfer.load(url, headers, body, pin.resolve, done)

@@ -43,6 +43,7 @@ def _cap(number: int, random: Random) -> str:
         f"<cap:sent>2026-03-{random.randrange(1, 29):02d}T12:{random.randrange(60):02d}:00-00:00</cap:sent>"
         "<cap:status>Actual</cap:status><cap:msgType>Alert</cap:msgType><cap:scope>Public</cap:scope>"
         f"<cap:info><cap:category>Geo</cap:category><cap:event>magnitude {random.uniform(3, 9):.1f}</cap:event>"
+        f"<cap:headline>Magnitude report {random.randrange(10**6):06d} of the national network</cap:headline>"
         f'<cap:severity>{severity}</cap:severity><cap:area><cap:areaDesc>zone "{random.randrange(99)}" &amp; coast'
         f"</cap:areaDesc><cap:circle>{latitude:.3f},{longitude:.3f} {random.randrange(5, 90)}</cap:circle>"
         "</cap:area></cap:info></cap:alert>"

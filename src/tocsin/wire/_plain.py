@@ -1,0 +1,316 @@
+"""Posts over plain HTTP without libcurl: a third of the work for each, on sockets that stay in one epoll.
+
+TLS, odd URLs and all other methods are libcurl's. What is the same here: the guard is asked for the very address that
+is connected to, connections are kept, every wait has a deadline, and a kept connection that turns out to be closed is
+replaced by a new one without a word.
+"""
+
+import asyncio
+import os
+import select
+import socket
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+
+from tocsin.model.identity import Pairs
+from tocsin.wire._reading import Reading
+from tocsin.wire._route import Route
+from tocsin.wire._transfer import Done
+from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.answer import Answer
+from tocsin.wire.errors import BadAddress
+from tocsin.wire.resolver import KEPT, Pin
+
+_IN, _OUT = select.EPOLLIN, select.EPOLLOUT
+_CHUNK = 16 << 10
+_IDLE_SECONDS = 100.0
+_MOST_KNOWN = 1024
+_LONGEST_KNOWN = 512
+
+Tell = Callable[[Done | None, Answer], None]
+
+
+class Connection:
+    """Idle while `done` is None. `left` are the addresses that are not tried yet, None once it is connected."""
+
+    __slots__ = (
+        "done",
+        "kept",
+        "left",
+        "number",
+        "pending",
+        "reading",
+        "recv",
+        "request",
+        "route",
+        "send",
+        "socket",
+        "started",
+    )
+
+    def __init__(self, route: Route, opened: socket.socket, left: deque[str]) -> None:
+        self.route, self.socket, self.number = route, opened, opened.fileno()
+        self.send, self.recv = opened.send, opened.recv
+        self.left: deque[str] | None = left
+        self.done: Done | None = None
+        self.request = b""
+        self.pending: memoryview | None = None
+        self.reading: Reading | None = None
+        self.started = 0.0
+        self.kept = False
+
+
+class Plain:
+    """`tell` is called with each `done` and its answer, later, never from inside `post`."""
+
+    def __init__(
+        self, tell: Tell, guard: AddressGuard | None, timing: tuple[float, float], *, limit: int, idle_connections: int
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._tell, self._guard = tell, guard
+        self._connect_timeout, self._timeout = timing
+        self._limit, self._most = limit, idle_connections
+        self._epoll = select.epoll()
+        self._connections: dict[int, Connection] = {}
+        self._idle: dict[tuple[str, int], list[Connection]] = {}
+        # Answers of a few lines that were read in full once: whoever says the same again means the same.
+        self._known: dict[bytes, int] = {}
+        self._alarm: asyncio.TimerHandle | None = None
+        self._loop.add_reader(self._epoll.fileno(), self._ready)
+
+    def route(self, url: str, pin: Pin) -> Route:
+        """Unusual when libcurl must do it."""
+        route = Route(url, pin)
+        if len(self._idle) >= KEPT:
+            self._idle = {at: idle for at, idle in self._idle.items() if idle}
+        route.idle = self._idle.setdefault((route.name, route.port), route.idle)
+        return route
+
+    def post(self, route: Route, headers: Pairs, body: bytes, done: Done) -> None:
+        """BadAddress when a header cannot be written, Unusual when libcurl must do it."""
+        head = route.head if headers is route.headers else route.use(headers)
+        request = b"%b%d\r\n\r\n%b" % (head, len(body), body)
+        if route.idle:
+            connection = route.idle.pop()
+            connection.done, connection.started = done, monotonic()
+            self._send(connection, request)
+        else:
+            self._open(route, deque(route.addresses), done, request, monotonic())
+
+    def close(self) -> list[Done]:
+        """Those who wait; they are the caller's to answer."""
+        self._loop.remove_reader(self._epoll.fileno())
+        if self._alarm is not None:
+            self._alarm.cancel()
+        waiting = [each.done for each in self._connections.values() if each.done is not None]
+        for connection in list(self._connections.values()):
+            self._drop(connection)
+        self._epoll.close()
+        return waiting
+
+    def _open(self, route: Route, left: deque[str], done: Done, request: bytes, started: float) -> None:
+        """To the first address that is permitted and does not refuse at once."""
+        problem = Answer(0, error=f"{route.name} has no address")
+        while left:
+            address = left.popleft()
+            try:
+                opened = self._connect(address, route.port)
+            except BadAddress as error:
+                problem = Answer(0, error=str(error), refused=True)
+            except OSError as error:
+                problem = Answer(0, error=_not_reached(route, error))
+            else:
+                self._watch(Connection(route, opened, left), done, request, started)
+                return
+        self._loop.call_soon(self._tell, done, problem)
+
+    def _connect(self, address: str, port: int) -> socket.socket:
+        """The one place where a connection begins: this address, and no other, is connected to."""
+        if self._guard is not None:
+            self._guard.permit(address, port)
+        opened = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            opened.setblocking(False)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            opened.connect((address, port))
+        except BlockingIOError:
+            pass
+        except OSError:
+            opened.close()
+            raise
+        return opened
+
+    def _watch(self, connection: Connection, done: Done, request: bytes, started: float) -> None:
+        connection.done, connection.request, connection.started = done, request, started
+        self._connections[connection.number] = connection
+        self._epoll.register(connection.number, _OUT)
+        if self._alarm is None:
+            self._alarm = self._loop.call_later(self._pause(), self._sweep)
+
+    def _send(self, connection: Connection, request: bytes) -> None:
+        connection.request = request
+        try:
+            sent = connection.send(request)
+        except BlockingIOError:
+            sent = 0
+        except OSError as error:
+            self._loop.call_soon(self._broken, connection, connection.done, str(error))
+            return
+        if sent < len(request):
+            connection.pending = memoryview(request)[sent:]
+            self._epoll.modify(connection.number, _IN | _OUT)
+
+    def _ready(self) -> None:
+        connections, known = self._connections, self._known
+        for number, event in self._epoll.poll(0):
+            connection = connections.get(number)
+            if connection is None:
+                continue
+            if event != _IN or connection.done is None or connection.reading is not None:
+                self._woken(connection, event)
+                continue
+            try:
+                data = connection.recv(_CHUNK)
+            except OSError as error:
+                self._not_read(connection, error)
+                continue
+            status = known.get(data)
+            if status is None or connection.pending is not None:
+                self._heard(connection, data)
+            else:
+                done, connection.done, connection.kept = connection.done, None, True
+                # Idle before the answer is told: what follows on this answer finds this connection.
+                connection.route.idle.append(connection)
+                self._tell(done, Answer(status, b"", (), "", monotonic() - connection.started))
+
+    def _woken(self, connection: Connection, event: int) -> None:
+        """Whatever happens seldom."""
+        if connection.left is not None:
+            self._connected(connection)
+        elif connection.done is None:  # the other side closed, or speaks out of turn
+            connection.route.idle.remove(connection)
+            self._drop(connection)
+        elif connection.pending is not None and not event & _IN:
+            self._send_more(connection, connection.pending)
+        else:
+            self._read(connection)
+
+    def _connected(self, connection: Connection) -> None:
+        code = connection.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._next_address(connection, OSError(code, os.strerror(code)))
+            return
+        try:
+            connection.socket.getpeername()
+        except OSError:
+            return  # an event of another socket, that had this number before
+        connection.left = None
+        self._epoll.modify(connection.number, _IN)
+        self._send(connection, connection.request)
+
+    def _next_address(self, connection: Connection, error: OSError) -> None:
+        route, left, done = connection.route, connection.left, connection.done
+        self._drop(connection)
+        assert done is not None
+        if left:
+            self._open(route, left, done, connection.request, connection.started)
+        else:
+            self._tell(done, Answer(0, error=_not_reached(route, error)))
+
+    def _send_more(self, connection: Connection, pending: memoryview) -> None:
+        try:
+            pending = pending[connection.send(pending) :]
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._broken(connection, connection.done, str(error))
+            return
+        connection.pending = pending if len(pending) else None
+        if connection.pending is None:
+            self._epoll.modify(connection.number, _IN)
+
+    def _read(self, connection: Connection) -> None:
+        try:
+            data = connection.recv(_CHUNK)
+        except OSError as error:
+            self._not_read(connection, error)
+        else:
+            self._heard(connection, data)
+
+    def _not_read(self, connection: Connection, error: OSError) -> None:
+        if not isinstance(error, BlockingIOError):
+            self._broken(connection, connection.done, str(error))
+
+    def _heard(self, connection: Connection, data: bytes) -> None:
+        first = connection.reading is None
+        if first and not data:
+            self._broken(connection, connection.done, "the connection was closed without an answer")
+            return
+        reading = connection.reading = connection.reading or Reading(self._limit)
+        problem = reading.feed(data) if data else reading.ended()
+        if problem:
+            self._finish(connection, Answer(0, error=problem, seconds=monotonic() - connection.started), keep=False)
+        elif reading.complete or reading.too_long:
+            keep = reading.complete and reading.keep and not reading.too_long and connection.pending is None
+            if first and keep and not reading.size and 200 <= reading.status < 300:
+                self._remember(data, reading.status)
+            self._finish(connection, _answer(reading, self._limit, connection.started), keep=keep)
+
+    def _remember(self, data: bytes, status: int) -> None:
+        if len(data) <= _LONGEST_KNOWN:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[data] = status
+
+    def _finish(self, connection: Connection, answer: Answer, *, keep: bool) -> None:
+        done, connection.done, connection.reading = connection.done, None, None
+        if keep:
+            connection.kept = True
+            connection.route.idle.append(connection)
+        else:
+            self._drop(connection)
+        self._tell(done, answer)
+
+    def _broken(self, connection: Connection, done: Done | None, problem: str) -> None:
+        """Before the first byte of an answer. A connection that was kept may have been closed at any time before."""
+        if connection.done is not done or done is None:
+            return
+        route, started = connection.route, connection.started
+        self._drop(connection)
+        if connection.kept:
+            self._open(route, deque(route.addresses), done, connection.request, started)
+        else:
+            self._tell(done, Answer(0, error=problem, seconds=monotonic() - started))
+
+    def _drop(self, connection: Connection) -> None:
+        connection.done = None
+        del self._connections[connection.number]
+        connection.socket.close()
+
+    def _pause(self) -> float:
+        return min(1.0, self._timeout / 8, self._connect_timeout / 8)
+
+    def _sweep(self) -> None:
+        """All deadlines at once: an alarm for each post would cost as much as the post."""
+        now = monotonic()
+        for connection in list(self._connections.values()):
+            waited = now - connection.started
+            if connection.done is None:
+                if waited > _IDLE_SECONDS or len(self._connections) > self._most:
+                    connection.route.idle.remove(connection)
+                    self._drop(connection)
+            elif waited > self._timeout or (connection.left is not None and waited > self._connect_timeout):
+                where = "connecting" if connection.left is not None else "waiting for the answer"
+                late = Answer(0, error=f"timed out after {waited:.1f} s, {where}", seconds=waited)
+                self._finish(connection, late, keep=False)
+        self._alarm = self._loop.call_later(self._pause(), self._sweep) if self._connections else None
+
+
+def _answer(reading: Reading, limit: int, started: float) -> Answer:
+    error = f"the answer is longer than {limit} bytes" if reading.too_long else ""
+    return Answer(reading.status, reading.body, (), error, monotonic() - started, reading.retry_after)
+
+
+def _not_reached(route: Route, error: OSError) -> str:
+    return f"cannot connect to {route.name} port {route.port}: {error.strerror or error}"
