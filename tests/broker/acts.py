@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
-
 from tests.broker.shell import LOOK, PATIENCE, BrokerProcess, document
 from tests.broker.sink import Sink
 from tests.broker.speech import message, notify
+
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 

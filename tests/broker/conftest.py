@@ -7,8 +7,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2]))  # so that helpers are found as mypy finds them, as tests.broker.…
 
 from tests.broker.acts import IMPATIENT
-from tests.broker.shell import BrokerProcess
+from tests.broker.shell import NONE, BrokerProcess, Flags
 from tests.broker.sink import Sink
+
 from tocsin.wire.http_client import HttpClient
 
 Start = Callable[..., BrokerProcess]
@@ -17,7 +18,7 @@ Start = Callable[..., BrokerProcess]
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """One broker for all tests that leave it as it was: each uses topics and consumers of its own."""
-    process = BrokerProcess.start(tmp_path_factory.mktemp("shared"), **IMPATIENT, **{"delivery-attempts": "3"})
+    process = BrokerProcess.start(tmp_path_factory.mktemp("shared"), IMPATIENT | {"delivery-attempts": "3"})
     yield process
     process.kill()
 
@@ -27,8 +28,8 @@ def start() -> Iterator[Start]:
     """Starts brokers that end with the test."""
     started: list[BrokerProcess] = []
 
-    def begin(data: Path, **settings: str) -> BrokerProcess:
-        started.append(BrokerProcess.start(data, **settings))
+    def begin(data: Path, settings: Flags = NONE) -> BrokerProcess:
+        started.append(BrokerProcess.start(data, settings))
         return started[-1]
 
     yield begin

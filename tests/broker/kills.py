@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.broker.acts import IMPATIENT, get, until
 from tests.broker.shell import BrokerProcess, command, environment, records
 from tests.broker.sink import Say, Sink
+
 from tocsin.client import Client, Received
 from tocsin.client.answers import ClientError
 from tocsin.flow.flow import Flow, normalise
@@ -54,7 +55,9 @@ class Left:
 
     def latest(self) -> dict[str, Subscription]:
         """Each subscription as its last record has it."""
-        return {str(each.subscription.id): each.subscription for each in records(self.data) if isinstance(each, Changed)}
+        return {
+            str(each.subscription.id): each.subscription for each in records(self.data) if isinstance(each, Changed)
+        }
 
 
 def path_of(subscription: Subscription) -> str:
@@ -78,7 +81,7 @@ class Run:
         self.left = Left(data)
 
     async def kill_again_and_again(self, kills: int) -> Left:
-        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, **SETTINGS)
+        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, SETTINGS)
         self._url = broker.url
         self._there.set()
         try:
@@ -103,7 +106,7 @@ class Run:
         if number % 5 == 4:
             await asyncio.to_thread(die_at_start, broker, self._dice.uniform(0.2, 1.0))
         self.left.kills += 1
-        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, broker.port, **SETTINGS)
+        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, SETTINGS, broker.port)
         self._there.set()
         return broker
 
@@ -191,7 +194,7 @@ class Run:
 def die_at_start(broker: BrokerProcess, seconds: float) -> None:
     """Killed while it starts, perhaps in the middle of its recovery."""
     with subprocess.Popen(
-        command(broker.data, broker.port, **SETTINGS),
+        command(broker.data, SETTINGS, broker.port),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment(),

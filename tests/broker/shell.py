@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +32,11 @@ async def wait_until(found: Callable[[], Found], what: str, seconds: float = PAT
     return value
 
 
-def command(data: Path, port: int = 0, **settings: str) -> list[str]:
+Flags = Mapping[str, str]
+NONE: Flags = {}
+
+
+def command(data: Path, settings: Flags = NONE, port: int = 0) -> list[str]:
     extra = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
     return [sys.executable, "-m", "tocsin", "serve", "--port", str(port), "--data", str(data), "--json", *extra]
 
@@ -54,11 +58,11 @@ class BrokerProcess:
     process: "subprocess.Popen[bytes]" = field(repr=False)
 
     @classmethod
-    def start(cls, data: Path, port: int = 0, prefix: tuple[str, ...] = (), **settings: str) -> "BrokerProcess":
+    def start(cls, data: Path, settings: Flags = NONE, port: int = 0, prefix: tuple[str, ...] = ()) -> "BrokerProcess":
         errors = data.with_name(data.name + ".stderr")
         with errors.open("ab") as words:
             process = subprocess.Popen(
-                [*prefix, *command(data, port, **settings)],
+                [*prefix, *command(data, settings, port)],
                 stdout=subprocess.PIPE,
                 stderr=words,
                 env=environment(),

@@ -121,7 +121,7 @@ def parsed(body: bytes) -> "etree._Element":
 def text_at(body: bytes, *names: str) -> str:
     """The text of the first element of any of these local names."""
     found = next(parsed(body).iter(*(f"{{*}}{name}" for name in names)), None)
-    return "" if found is None else "".join(found.itertext()).strip()
+    return "" if found is None else "".join(map(str, found.itertext())).strip()
 
 
 def manager_of(body: bytes) -> str:

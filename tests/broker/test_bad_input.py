@@ -9,7 +9,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-
 from tests.broker.acts import IMPATIENT, JSON, call, dead_letters, get, numbers, publish, subscribe, until
 from tests.broker.conftest import Start
 from tests.broker.shell import BrokerProcess, accepted, document, wait_until
@@ -29,6 +28,7 @@ from tests.broker.speech import (
     wsn_manage,
     wsn_subscribe,
 )
+
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
@@ -73,7 +73,7 @@ def wsn_cases(tongue: Tongue) -> dict[str, tuple[Said, str, str]]:
     kind = tongue.content_type()
     good = notify(message("<a/>", "t"), tongue=tongue)[1]
     wrong = good.replace(WSN.encode(), b"urn:not:wsn")
-    creation = "SubscribeCreationFailedFault"
+    creation, ending = "SubscribeCreationFailedFault", "UnacceptableInitialTerminationTimeFault"
 
     def subscribing(consumer: str, topic: str = "t", **more: str) -> Said:
         return wsn_subscribe(consumer, topic, tongue=tongue, **more)
@@ -89,18 +89,18 @@ def wsn_cases(tongue: Tongue) -> dict[str, tuple[Said, str, str]]:
         "empty body": (tongue.say("urn:a", ""), "", "empty Body"),
         "no message": (notify(tongue=tongue), "", "NotificationMessage"),
         "bad topic": (notify(message("<a/>", "a/"), tongue=tongue), "InvalidTopicExpressionFault", "'a/'"),
-        "unknown topic dialect": (subscribing(HERE, dialect="urn:klingon"), "TopicExpressionDialectUnknownFault", "urn:klingon"),
+        "unknown dialect": (subscribing(HERE, dialect="urn:odd"), "TopicExpressionDialectUnknownFault", "urn:odd"),
         "bad topic expression": (subscribing(HERE, "a//"), "InvalidTopicExpressionFault", "position"),
         "undeclared prefix": (subscribing(HERE, "x:a"), "InvalidTopicExpressionFault", "'x'"),
         "unsupported filter": (subscribing(HERE, inside=XPATH), "InvalidFilterFault", "MessageContent"),
-        "bad expiry": (subscribing(HERE, expires="soon"), "UnacceptableInitialTerminationTimeFault", "'soon'"),
-        "past expiry": (subscribing(HERE, expires="2001-01-01T00:00:00Z"), "UnacceptableInitialTerminationTimeFault", "future"),
+        "bad expiry": (subscribing(HERE, expires="soon"), ending, "'soon'"),
+        "past expiry": (subscribing(HERE, expires="2001-01-01T00:00:00Z"), ending, "future"),
         "mail": (subscribing("mailto:me@example.com"), creation, "http://"),
         "no host": (subscribing("http:///x"), creation, "no host"),
         "multicast": (subscribing("http://224.0.0.1/"), creation, "multicast"),
         "link-local": (subscribing("http://169.254.169.254/"), creation, "link-local"),
         "unknown subscription": (wsn_manage("Unsubscribe", tongue=tongue), "ResourceUnknownFault", "no subscription"),
-    }  # fmt: skip
+    }
 
 
 def wse_cases(tongue: Tongue) -> dict[str, tuple[Said, str, str]]:
@@ -296,7 +296,7 @@ async def test_our_own_address_is_no_consumer(broker: BrokerProcess, http: HttpC
 async def test_loopback_is_no_consumer_of_a_broker_that_listens_to_all(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT, host="0.0.0.0", advertise="http://127.0.0.1:1")
+    broker = start(tmp_path / "data", IMPATIENT | {"host": "0.0.0.0", "advertise": "http://127.0.0.1:1"})
     broker.url = f"http://127.0.0.1:{listening_port(broker.process.pid)}"
     for host in ("127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"):
         asked = {"consumer": f"http://{host}:{sink.port}/"}
@@ -322,7 +322,7 @@ def listening_port(pid: int) -> int:
 async def test_a_repeated_message_id_is_one_record_and_one_delivery(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT)
+    broker = start(tmp_path / "data", IMPATIENT)
     event = b'{"specversion":"1.0","id":"7","source":"/s","type":"t","subject":"t","data":1}'
     doors = {
         "urn:m5": ("/broker", notify(message("<a/>", "t"), message_id="urn:m5")),
@@ -338,7 +338,7 @@ async def test_a_repeated_message_id_is_one_record_and_one_delivery(
     await repeat(8)
     await wait_until(lambda: len(sink.received) == 3, "each arrives")
     broker.kill()
-    broker = start(tmp_path / "data", **IMPATIENT)
+    broker = start(tmp_path / "data", IMPATIENT)
     await repeat(2)
     await publish(http, broker, "t", 1)
     await wait_until(lambda: sink.notifications("a")[-1].id == "urn:t:1", "what follows arrives")

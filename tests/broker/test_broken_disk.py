@@ -9,12 +9,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-
 from tests.broker.acts import IMPATIENT, call, numbers, publish, subscribe, until
 from tests.broker.conftest import Start
 from tests.broker.shell import BrokerProcess, accepted, command, contents, document, run_to_end, wait_until
 from tests.broker.sink import Sink
 from tests.broker.speech import SOAP, WSE, Tongue, fault_of, message, notify, wse_subscribe
+
 from tocsin.model.records import Accepted
 from tocsin.store.database import Store
 from tocsin.wire.answer import Answer
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.broker
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data directory of a broker that was killed with a subscription and 20 messages acknowledged."""
-    broker = BrokerProcess.start(tmp_path_factory.mktemp("killed") / "data", **IMPATIENT)
+    broker = BrokerProcess.start(tmp_path_factory.mktemp("killed") / "data", IMPATIENT)
     asked = b'{"consumer": "http://127.0.0.1:9/", "topic": "nothing"}'
     post(f"{broker.url}/api/subscriptions", "application/json", asked)
     for number in range(20):
@@ -55,7 +55,7 @@ async def test_a_torn_tail_is_cut_off_and_told(left_behind: Path, start: Start, 
     whole = segment(left_behind).stat().st_size
     with segment(left_behind).open("ab") as file:
         file.write(segment(left_behind).read_bytes()[-300:-20])
-    broker = start(left_behind, **IMPATIENT)
+    broker = start(left_behind, IMPATIENT)
     assert f"{segment(left_behind)}: removed a torn tail of 280 bytes after record 20" in broker.said()
     assert segment(left_behind).stat().st_size == whole
     assert len(accepted(left_behind)) == 20
@@ -64,9 +64,9 @@ async def test_a_torn_tail_is_cut_off_and_told(left_behind: Path, start: Start, 
     await wait_until(lambda: numbers(sink, "a") == [20], "it goes on")
 
 
-def refusal(data: Path, **settings: str) -> str:
+def refusal(data: Path, port: int = 0) -> str:
     """The one sentence with which a broker refuses to start."""
-    found = run_to_end(command(data, **settings), data.parent)
+    found = run_to_end(command(data, port=port), data.parent)
     assert found.returncode == 1, found
     (line,) = found.stderr.splitlines()
     assert found.stdout == "" and line.startswith("tocsin: ")
@@ -112,7 +112,7 @@ def test_the_directory_of_the_other_engine_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_taken_port_is_refused(broker: BrokerProcess, tmp_path: Path) -> None:
-    assert f"cannot listen on 127.0.0.1:{broker.port}" in refusal(tmp_path / "data", port=str(broker.port))
+    assert f"cannot listen on 127.0.0.1:{broker.port}" in refusal(tmp_path / "data", port=broker.port)
 
 
 class SmallDisk:
@@ -162,7 +162,7 @@ Disk = SmallDisk | SmallFiles
 @pytest.mark.parametrize("kind", [SmallDisk, SmallFiles])
 async def test_a_full_disk(kind: Callable[[Path], Disk], tmp_path: Path, sink: Sink, http: HttpClient) -> None:
     disk = kind(tmp_path / "disk")
-    broker = BrokerProcess.start(tmp_path / "disk" / "data", prefix=disk.prefix, **IMPATIENT)
+    broker = BrokerProcess.start(tmp_path / "disk" / "data", IMPATIENT, prefix=disk.prefix)
     try:
         disk.limit(broker)
         await fill_and_make_room(disk, broker, sink, http)

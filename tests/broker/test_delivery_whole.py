@@ -8,11 +8,11 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-
 from tests.broker.acts import IMPATIENT, call, dead_letters, get, numbers, publish, subscribe, until
 from tests.broker.conftest import Start
 from tests.broker.shell import BrokerProcess, wait_until
 from tests.broker.sink import HANG_UP, NEVER, Say, Sink
+
 from tocsin.client import Received
 from tocsin.wire.http_client import HttpClient
 
@@ -26,7 +26,7 @@ def first_receipts(found: list[int]) -> list[int]:
 async def test_order_is_kept_however_often_it_is_retried(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT, **{"delivery-attempts": "20", "delivery-breaker-failures": "50"})
+    broker = start(tmp_path / "data", IMPATIENT | {"delivery-attempts": "20", "delivery-breaker-failures": "50"})
     dice, taken = random.Random(7), list[bytes]()
 
     def script(received: Received) -> Say:
@@ -64,13 +64,13 @@ async def test_how_often_it_is_tried(
 async def test_dead_letters_survive_a_crash_and_are_tried_again(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT)
+    broker = start(tmp_path / "data", IMPATIENT)
     sink.script = lambda received: Say(400)
     await subscribe(http, broker, sink.url("a"), "t")
     await publish(http, broker, "t", *range(5))
     letters = await until(lambda: dead_letters(http, broker), lambda found: len(found) == 5)
     broker.kill()
-    broker = start(tmp_path / "data", **IMPATIENT)
+    broker = start(tmp_path / "data", IMPATIENT)
     assert await dead_letters(http, broker) == letters
     sink.script = lambda received: Say()
     answer = await call(http, "POST", f"{broker.url}/api/dead-letters/redrive")
@@ -84,7 +84,7 @@ async def test_dead_letters_survive_a_crash_and_are_tried_again(
 async def test_more_dead_letters_than_a_queue_holds_are_all_tried_again(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT, **{"delivery-queue": "4"})
+    broker = start(tmp_path / "data", IMPATIENT | {"delivery-queue": "4"})
     sink.script = lambda received: Say(400)
     await subscribe(http, broker, sink.url("a"), "t")
     await publish(http, broker, "t", *range(30))
@@ -101,7 +101,7 @@ async def test_more_dead_letters_than_a_queue_holds_are_all_tried_again(
 async def test_what_was_marked_to_be_tried_again_is_after_a_crash(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT, **{"delivery-attempts": "1000", "delivery-timeout": "1h"})
+    broker = start(tmp_path / "data", IMPATIENT | {"delivery-attempts": "1000", "delivery-timeout": "1h"})
     sink.script = lambda received: Say(400)
     await subscribe(http, broker, sink.url("a"), "t")
     await publish(http, broker, "t", 1, 2)
@@ -111,7 +111,7 @@ async def test_what_was_marked_to_be_tried_again_is_after_a_crash(
     assert {each["state"] for each in await dead_letters(http, broker)} == {"queued"}
     broker.kill()
     sink.script = lambda received: Say()
-    broker = start(tmp_path / "data", **IMPATIENT)
+    broker = start(tmp_path / "data", IMPATIENT)
     await until(lambda: dead_letters(http, broker), lambda found: not found)
     assert numbers(sink, "a")[-2:] == [1, 2]
 
@@ -119,7 +119,7 @@ async def test_what_was_marked_to_be_tried_again_is_after_a_crash(
 async def test_a_consumer_that_never_answers_delays_nobody(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT, **{"delivery-timeout": "1h"})
+    broker = start(tmp_path / "data", IMPATIENT | {"delivery-timeout": "1h"})
     sink.script = lambda received: NEVER if received.path == "/slow" else Say()
     await subscribe(http, broker, sink.url("slow"), "t")
     await subscribe(http, broker, sink.url("quick"), "t")
@@ -133,7 +133,7 @@ async def test_a_consumer_that_never_answers_delays_nobody(
 async def test_a_consumer_that_answers_too_late_is_tried_again(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT, **{"delivery-timeout": "100ms"})
+    broker = start(tmp_path / "data", IMPATIENT | {"delivery-timeout": "100ms"})
     sink.script = lambda received: NEVER if len(sink.received) < 2 else Say()
     await subscribe(http, broker, sink.url("a"), "t")
     await publish(http, broker, "t", 1, 2)
@@ -145,7 +145,7 @@ async def test_the_breaker_spares_a_dead_consumer_and_lets_it_come_back(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
     patience = {"delivery-attempts": "1000", "delivery-breaker-failures": "3", "delivery-breaker-cooldown": "300ms"}
-    broker = start(tmp_path / "data", **(IMPATIENT | patience))
+    broker = start(tmp_path / "data", IMPATIENT | patience)
     sink.script = lambda received: Say(503)
     for path in ("a", "b", "c"):
         await subscribe(http, broker, sink.url(path), "t")
@@ -167,7 +167,7 @@ async def test_the_breaker_spares_a_dead_consumer_and_lets_it_come_back(
 
 async def test_a_full_queue_catches_up_from_the_log(tmp_path: Path, start: Start, sink: Sink, http: HttpClient) -> None:
     settings = IMPATIENT | {"delivery-queue": "10", "delivery-attempts": "1000"}
-    broker = start(tmp_path / "data", **settings)
+    broker = start(tmp_path / "data", settings)
     await subscribe(http, broker, sink.url("a"), "t")
     await subscribe(http, broker, sink.url("b"), "other")
     await sink.down()
@@ -188,7 +188,7 @@ async def test_a_full_queue_catches_up_from_the_log(tmp_path: Path, start: Start
 
 async def test_a_backlog_survives_a_crash(tmp_path: Path, start: Start, sink: Sink, http: HttpClient) -> None:
     settings = IMPATIENT | {"delivery-queue": "5", "delivery-attempts": "1000"}
-    broker = start(tmp_path / "data", **settings)
+    broker = start(tmp_path / "data", settings)
     await subscribe(http, broker, sink.url("a"), "t")
     await publish(http, broker, "t", *range(20))
     await wait_until(lambda: len(sink.at("a")) == 20, "the first part arrives")
@@ -196,7 +196,7 @@ async def test_a_backlog_survives_a_crash(tmp_path: Path, start: Start, sink: Si
     await publish(http, broker, "t", *range(20, 100))
     broker.kill()
     await sink.up()
-    broker = start(tmp_path / "data", **settings)
+    broker = start(tmp_path / "data", settings)
     await wait_until(lambda: 99 in numbers(sink, "a"), "the rest arrives")
     assert first_receipts(numbers(sink, "a")) == list(range(100))
     # What was delivered in the moment before a crash may come again; no more than that.
@@ -204,13 +204,13 @@ async def test_a_backlog_survives_a_crash(tmp_path: Path, start: Start, sink: Si
 
 
 async def test_sigterm_delivers_what_was_accepted(tmp_path: Path, start: Start, sink: Sink, http: HttpClient) -> None:
-    broker = start(tmp_path / "data", **IMPATIENT)
+    broker = start(tmp_path / "data", IMPATIENT)
     sink.script = lambda received: Say(503) if len(sink.received) % 3 == 0 else Say()
     await subscribe(http, broker, sink.url("a"), "t")
     await publish(http, broker, "t", *range(50))
     assert await asyncio.to_thread(broker.stop) == 0
     assert first_receipts(numbers(sink, "a")) == list(range(50))
-    again = start(tmp_path / "data", **IMPATIENT)
+    again = start(tmp_path / "data", IMPATIENT)
     await publish(http, again, "t", 50)
     await wait_until(lambda: numbers(sink, "a")[-1] == 50, "a new one arrives")
     assert Counter(numbers(sink, "a"))[49] <= 2, "nothing is sent again after an orderly end"

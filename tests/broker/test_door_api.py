@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import msgspec
 import pytest
-
 from tests.broker.acts import JSON, call, until
 from tests.broker.shell import BrokerProcess, document, wait_until
 from tests.broker.sink import Say, Sink
 from tests.broker.speech import message, notify
+
 from tocsin.client import Client
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient

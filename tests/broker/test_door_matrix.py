@@ -10,10 +10,10 @@ from cloudevents.core.bindings.http import from_http_event, to_binary_event, to_
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from lxml import etree
-
 from tests.broker.shell import BrokerProcess, wait_until
 from tests.broker.sink import Sink
 from tests.broker.speech import TONGUES, Tongue, message, notify, wse_event, wse_subscribe, wsn_subscribe
+
 from tocsin.client import Client
 from tocsin.model.identity import Pairs
 from tocsin.model.names import topic
@@ -100,7 +100,7 @@ async def test_what_one_says_all_hear(
 
 
 def _canonical(data: bytes) -> bytes:
-    return etree.tostring(etree.fromstring(data), method="c14n2", strip_text=False)
+    return etree.tostring(etree.fromstring(data), method="c14n")
 
 
 def _check_form(heard: str, sink: Sink, path: str) -> None:

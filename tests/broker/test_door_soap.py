@@ -3,7 +3,6 @@
 from uuid import uuid4
 
 import pytest
-
 from tests.broker.shell import BrokerProcess, wait_until
 from tests.broker.sink import Sink
 from tests.broker.speech import (
@@ -25,6 +24,7 @@ from tests.broker.speech import (
     wsn_manage,
     wsn_subscribe,
 )
+
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 

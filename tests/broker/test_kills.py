@@ -6,9 +6,9 @@ import sys
 from collections import Counter
 
 import pytest
-
 from tests.broker.kills import Left, first_receipts, killed_run, path_of
 from tests.broker.shell import environment
+
 from tocsin.pipeline.tables import MATCHES, NOTIFICATIONS, scan
 from tocsin.store.database import Store
 
@@ -23,7 +23,8 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
     found = killed_run(tmp_path_factory.mktemp("kills") / "data", seed, KILLS)
     print(
         f"{found.kills} kills, {sum(map(len, found.published.values()))} published,"
-        f" {sum(map(len, found.received.values()))} received, {len(found.subscribed)} subscribed, {len(found.ended)} ended"
+        f" {sum(map(len, found.received.values()))} received,"
+        f" {len(found.subscribed)} subscribed, {len(found.ended)} ended"
     )
     return found
 
@@ -83,4 +84,6 @@ def test_no_row_of_the_tables_is_doubled(left: Left) -> None:
     rows = Counter(row["id"] for row in scan(left.data, NOTIFICATIONS).to_pylist())
     assert rows == Counter(str(found.id) for found, _ in left.notifications())
     matches = Counter((row["notification"], row["subscription"]) for row in scan(left.data, MATCHES).to_pylist())
-    assert matches == Counter((str(found.id), str(each.id)) for found, wanted in left.notifications() for each in wanted)
+    assert matches == Counter(
+        (str(found.id), str(each.id)) for found, wanted in left.notifications() for each in wanted
+    )

@@ -12,15 +12,15 @@ MARK = f"{{{WSA_2005}}}IsReferenceParameter"
 VERSIONS = pytest.mark.parametrize("version", ["2004/08", "2005/08"])
 
 
-def reference(inner: str, version: str = "2005/08") -> addressing.Element:
+def reference(inner: str, version: str = "2005/08") -> xml.Element:
     return xml.parse(f'<r xmlns:wsa="{WSA[version]}" xmlns:q="urn:q">{inner}</r>'.encode())
 
 
 @VERSIONS
 @pytest.mark.parametrize("holder", ["ReferenceParameters", "ReferenceProperties"])
 def test_an_endpoint_keeps_its_reference_parameters_verbatim(version: str, holder: str) -> None:
-    given = f"<wsa:Address> http://c/?a=1&amp;b=2 </wsa:Address><wsa:{holder}><q:id k='1'>q:x &amp; y</q:id><z/></wsa:{holder}>"
-    element = reference(given, version)
+    parts = f"<wsa:{holder}><q:id k='1'>q:x &amp; y</q:id><z/></wsa:{holder}>"
+    element = reference(f"<wsa:Address> http://c/?a=1&amp;b=2 </wsa:Address>{parts}", version)
     endpoint = addressing.endpoint(element, "NotifyTo")
     assert endpoint.address == "http://c/?a=1&b=2"
     assert addressing.version_of(element) == version

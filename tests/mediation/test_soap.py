@@ -70,15 +70,14 @@ def test_what_is_no_envelope_is_refused(body: bytes, why: str) -> None:
 @BOTH
 @pytest.mark.parametrize("value", ["1", "true"])
 def test_soap_s4_2_3_a_header_that_must_be_understood_and_is_not(version: str, value: str) -> None:
-    with pytest.raises(Refusal, match="the header {urn:t}h must be understood") as caught:
+    with pytest.raises(Refusal, match=r"the header \{urn:t\}h must be understood") as caught:
         open_envelope(envelope("<a/>", f'<t:h soap:mustUnderstand="{value}"/>', version))
     assert caught.value.reason == "must-understand"
 
 
 @BOTH
 def test_headers_that_need_not_be_understood(version: str) -> None:
-    other, role = ("2.0", "actor") if version == "1.1" else ("1.1", "role")
-    del other
+    role = "actor" if version == "1.1" else "role"
     for block in (
         "<t:h/>",
         '<t:h soap:mustUnderstand="0"/>',

@@ -20,6 +20,7 @@ class TopicCounts:
     def __init__(self, seen: dict[str, tuple[int, Instant]]) -> None:
         self._seen = seen
         self._fresh: dict[Topic, list[int]] = {}
+        self._unsaved = False
 
     @classmethod
     def load(cls, store: Store) -> "TopicCounts":
@@ -41,12 +42,14 @@ class TopicCounts:
 
     async def save(self, store: Store) -> None:
         """Only a copy leaves the loop, in which everything is counted."""
-        if self._fresh:
-            self._fold()
+        self._fold()
+        if self._unsaved:
+            self._unsaved = False
             await asyncio.to_thread(_save, store, dict(self._seen))
 
     def _fold(self) -> None:
         fresh, self._fresh = self._fresh, {}
+        self._unsaved = self._unsaved or bool(fresh)
         for topic, (count, last) in fresh.items():
             name = str(topic)
             if name in self._seen or len(self._seen) < MOST_TOPICS:

@@ -16,6 +16,7 @@ from tocsin.wire.addresses import origin as origin_of
 from tocsin.wire.answer import Answer
 
 Heard = Callable[[Lane, Result, str], None]
+_SAID = {status: f"HTTP {status}" for status in range(200, 300)}
 
 
 class Sender(Protocol):
@@ -86,7 +87,7 @@ class Courier:
         if 200 <= answer.status < 300:
             if origin.breaker.failures:
                 origin.breaker.succeeded()
-            self._heard(lane, "delivered", f"HTTP {answer.status}")
+            self._heard(lane, "delivered", _SAID[answer.status])
         else:
             self._failed(lane, origin, answer)
         if origin.line:

@@ -163,13 +163,13 @@ class Deliverer:
         self._loop.call_soon(self._next, lane)
 
     def _heard(self, lane: Lane, result: Result, detail: str) -> None:
-        entry, delivery = lane.window[0], lane.delivery
+        delivery = lane.delivery
         assert delivery is not None
-        if result != "retry":
-            lane.advance()
-            lane.delivery = None
-        self._tell(entry, delivery, result, lane.attempt, detail)
-        if result != "retry":
+        if result == "retry":
+            self._tell(lane.window[0], delivery, result, lane.attempt, detail)
+        else:
+            entry, lane.delivery = lane.advance(), None
+            self._tell(entry, delivery, result, lane.attempt, detail)
             self._next(lane)
         if self._draining:
             self._look_whether_drained()

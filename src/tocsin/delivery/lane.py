@@ -56,7 +56,7 @@ class Lane(Queue):
         return bool(self.window) or self.behind
 
     def may_start(self) -> bool:
-        return self.stage == "idle" and not self.held and bool(self.window)
+        return self.stage == "idle" and not self.held and len(self.window) > 0
 
     def still(self) -> bool:
         """Nothing moves here unless somebody releases it."""

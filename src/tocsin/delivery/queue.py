@@ -38,9 +38,11 @@ class Queue:
         self.last = entry.place
         return True
 
-    def advance(self) -> None:
+    def advance(self) -> Entry:
         """The head is settled."""
-        self.settled = self.window.popleft().place
+        entry = self.window.popleft()
+        self.settled = entry.place
+        return entry
 
     def wants(self) -> bool:
         """Whether the backlog should be asked: there is room for half a window."""

@@ -131,12 +131,10 @@ def _soap_12(name: QName | None, refusal: Refusal, ours: bool, detail: bytes) ->
 
 def _named(element: str, name: QName) -> bytes:
     """An element that holds a qualified name, with the prefix of that name declared on it."""
-    return b"<%b xmlns:n=%b>n:%b</%b>" % (
-        element.encode(),
-        xml.attribute(name.namespace),
-        name.local.encode(),
-        element.encode(),
-    )
+    tag, local = element.encode(), name.local.encode()
+    if not name.namespace:
+        return b"<%b>%b</%b>" % (tag, local, tag)
+    return b"<%b xmlns:n=%b>n:%b</%b>" % (tag, xml.attribute(name.namespace), local, tag)
 
 
 def _code(refusal: Refusal, otherwise: str) -> bytes:

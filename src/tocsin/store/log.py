@@ -1,7 +1,10 @@
 """The log as the node sees it: append, and be told when the record is on disk.
 
-The loop collects records while one thread writes and syncs those before them: a group commit. The loop hands over by
-appending to a deque, and the thread answers with one callback for each commit, so no lock is taken for a record.
+The loop collects records while one thread writes and syncs those before them: a group commit. The loop hands over a
+whole commit at a time and the thread answers with one callback, so no lock is taken for a record.
+
+A commit costs as much as accepting several records. So the loop hands over when it has nothing else to do, which is at
+once when it is idle; while it is busy it collects a little longer.
 """
 
 import asyncio
@@ -10,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Thread
+from time import monotonic
 from typing import Self
 
 from tocsin.store.appender import Appender, BeforeMark
@@ -18,6 +22,8 @@ from tocsin.store.retention import expendable
 from tocsin.store.segment import MAX_PAYLOAD, Segment
 
 _COMMIT_BYTES = 4 << 20
+_LONGEST_GATHERING = 0.002
+_IDLE_TURN = 0.0001  # a turn of the loop that is shorter did nothing else
 _Item = tuple[Sequence[bytes], int, asyncio.Future[int], Sequence[object]]
 
 
@@ -39,9 +45,9 @@ class Log:
         self._thread: Thread | None = None
         self._drained: asyncio.Future[None] | None = None
         self._queue: deque[_Item] = deque()
-        self._awake = False
-        self._signal: SimpleQueue[bool] = SimpleQueue()  # True: there is work; False: end
-        self._failure_seen: SimpleQueue[None] = SimpleQueue()
+        self._busy = False  # gathering for a commit, or committing
+        self._begun = self._looked = 0.0
+        self._work: SimpleQueue[list[_Item] | None] = SimpleQueue()  # None: end
 
     @classmethod
     def open(
@@ -101,7 +107,7 @@ class Log:
             self._drained = self._loop.create_future()
             await self._drained
         if self._thread is not None:
-            self._signal.put(False)
+            self._work.put(None)
             self._thread.join()
         self._appender.close()
 
@@ -114,11 +120,23 @@ class Log:
         self._queue.append((payloads, size, future, companions))
         self.next_offset += len(payloads)
         self.waiting += size
-        if not self._awake:
-            self._awake = True
-            # Not at once: what else this turn of the loop appends belongs in the same commit.
-            loop.call_soon(self._signal.put, True)
+        if not self._busy:
+            self._gather(loop)
         return future
+
+    def _gather(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Not at once: what else this turn of the loop appends belongs in the same commit."""
+        self._busy = True
+        self._begun = self._looked = monotonic()
+        loop.call_soon(self._hand_over, loop)
+
+    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = monotonic()
+        if now - self._looked > _IDLE_TURN and now - self._begun < _LONGEST_GATHERING:
+            self._looked = now
+            loop.call_soon(self._hand_over, loop)
+        else:
+            self._work.put(self._take())
 
     def _overload(self, size: int) -> CannotAppend | None:
         if self.waiting and self.waiting + size > self._max_waiting:
@@ -137,6 +155,9 @@ class Log:
                 future.set_result(self.durable)
             self.durable += len(payloads)
             self.waiting -= size
+        self._busy = False
+        if self._queue and self._loop is not None:
+            self._gather(self._loop)
         self._tell_if_drained()
         if self.on_durable is not None:
             self.on_durable(self.durable)
@@ -144,27 +165,22 @@ class Log:
     def _failed(self, items: Sequence[_Item], problem: CannotAppend) -> None:
         """The offsets of all that waits are wrong now, so all of it fails."""
         waiting, self._queue = [*items, *self._queue], deque()
-        self.next_offset, self.waiting = self.durable, 0
+        self.next_offset, self.waiting, self._busy = self.durable, 0, False
         if isinstance(problem, LogRefuses):
             self._refusal = problem
         for _, _, future, _ in waiting:
             if not future.done():
                 future.set_exception(_again(problem))
         self._tell_if_drained()
-        self._failure_seen.put(None)
 
     def _tell_if_drained(self) -> None:
         if self._drained is not None and not self.waiting and not self._drained.done():
             self._drained.set_result(None)
 
     def _write(self, loop: asyncio.AbstractEventLoop) -> None:
-        """The writing thread. It says that it sleeps before it looks a last time, so no append is overlooked."""
-        while self._signal.get():
-            while self._queue:
-                self._awake = True
-                self._commit(loop, self._take())
-                if not self._queue:
-                    self._awake = False
+        """The writing thread: it has one commit at a time, so the loop sees a failure before there is another."""
+        while (items := self._work.get()) is not None:
+            self._commit(loop, items)
 
     def _take(self) -> list[_Item]:
         items, size = [self._queue.popleft()], 0
@@ -181,7 +197,6 @@ class Log:
         except Exception as problem:
             known = problem if isinstance(problem, CannotAppend) else LogRefuses(f"the log failed: {problem!r}")
             loop.call_soon_threadsafe(self._failed, items, known)
-            self._failure_seen.get()
         else:
             loop.call_soon_threadsafe(self._settled, items)
 

@@ -1,0 +1,45 @@
+import pytest
+
+from tocsin.flow.flow import Flow, normalise
+from tocsin.mediation.dialects import CUSTOMISE, NAMES
+from tocsin.model.identity import Instant, Node, SubscriptionId
+from tocsin.model.records import Accepted
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Endpoint, Form, Position, Subscription
+from tocsin.model.topic_expression import parse_topic_expression
+
+NODE = Node("n")
+
+
+def subscription(name: str, dialect: str, topic: str | None = None) -> Subscription:
+    filters = () if topic is None else (parse_topic_expression(topic, "full", {}),)
+    form = Form(dialect, "1.2", "2005/08")
+    consumer = Endpoint(f"http://{name}/")
+    return Subscription(SubscriptionId(name), None, consumer, None, form, filters, Position(NODE, 0), None)
+
+
+def record(door: str, offset: int = 5) -> Accepted:
+    headers = (("content-type", "application/xml"),)
+    return Accepted(Position(NODE, offset), Instant(7), door, "raw", headers, None, "c", b"<a/>")
+
+
+def test_from_the_log_to_the_senders() -> None:
+    flow = Flow("http://b")
+    for at, dialect in enumerate(NAMES):
+        flow.apply(subscription(f"s{at}", dialect, "a//."))
+    flow.apply(subscription("other", NAMES[0], "b"))
+    (told,) = normalise(record("/broker/publish/a/c"))
+    wanted = flow.match(told)
+    assert [each.id for each in wanted] == ["s0", "s1", "s2"]
+    deliveries = [flow.deliver(told, each) for each in wanted]
+    assert [each.to.address for each in deliveries] == ["http://s0/", "http://s1/", "http://s2/"]
+    assert {(each.at, each.index, each.match.notification) for each in deliveries} == {(told.at, 0, told.id)}
+    bodies = [CUSTOMISE[each.form.dialect](told, each, "http://b")[1] for each in wanted]
+    assert [each.body for each in deliveries] == bodies
+    assert len(flow) == 4
+
+
+def test_a_dialect_nobody_can_write_is_said_so() -> None:
+    (told,) = normalise(record("/broker/publish"))
+    with pytest.raises(Refusal, match="no rules to write 'raw'"):
+        Flow("").deliver(told, subscription("s", "raw"))
