@@ -111,6 +111,12 @@ def test_the_directory_of_the_other_engine_is_refused(tmp_path: Path) -> None:
     assert "belongs to the spark engine" in line and "--engine spark" in line
 
 
+def test_a_file_is_no_directory(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("mine")
+    assert f"{tmp_path / 'data'} cannot be the data directory" in refusal(tmp_path / "data")
+    assert (tmp_path / "data").read_text() == "mine"
+
+
 def test_a_taken_port_is_refused(broker: BrokerProcess, tmp_path: Path) -> None:
     assert f"cannot listen on 127.0.0.1:{broker.port}" in refusal(tmp_path / "data", port=broker.port)
 

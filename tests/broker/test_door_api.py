@@ -163,6 +163,7 @@ async def test_what_cannot_be_subscribed(asked: bytes, words: str, broker: Broke
         ("DELETE", "/api/subscriptions", 405),
         ("POST", "/api/topics", 405),
         ("GET", "/events", 405),
+        ("GET", "/brokers", 404),
         ("GET", "/api/dead-letters?after=x", 400),
         ("GET", "/api/dead-letters?limit=-1", 400),
         ("GET", "/api/dead-letters?after=999999999999999999999", 400),
@@ -170,6 +171,15 @@ async def test_what_cannot_be_subscribed(asked: bytes, words: str, broker: Broke
 )
 async def test_what_is_not_there(method: str, path: str, status: int, broker: BrokerProcess, http: HttpClient) -> None:
     check_problem(await call(http, method, broker.url + path), status)
+
+
+@pytest.mark.parametrize(("path", "methods"), [("/api/subscriptions", "GET, POST"), ("/events", "POST")])
+async def test_who_asks_in_vain_is_told_what_is_served(
+    path: str, methods: str, broker: BrokerProcess, http: HttpClient
+) -> None:
+    answer = await call(http, "PUT", broker.url + path, {})
+    assert dict(answer.headers)["allow"] == methods
+    check_problem(answer, 405, methods)
 
 
 @pytest.mark.parametrize("ids", [[2**70], [-1], ["x"], "all"])

@@ -11,7 +11,7 @@ from tests.markup.fragments import elements
 from tocsin.markup import xml
 from tocsin.markup.xml import MarkupError
 
-OUTER = {"s": "urn:soap", "w": "urn:w", "ns": "urn:ns", "p": "urn:outer-p"}
+OUTER = {"s": "urn:soap", "w": "urn:w", "ns": "urn:ns", "p": "urn:outer-p", "q": "urn:q"}
 HOLDERS = st.sampled_from(["w:Message", "s:Message", "Message"])
 AROUND = st.sampled_from(["", " ", "\r\n", "text", " 1 > ", "<!-- c -->", "<?pi?>", "<other/>"])
 
@@ -21,7 +21,7 @@ def messages(draw: st.DrawFn) -> bytes:
     declared = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in OUTER.items())
     default = draw(st.sampled_from(["", ' xmlns="urn:default"']))
     holder, attributes = draw(HOLDERS), draw(st.sampled_from(["", "", "", " ", ' k="v"', ' xmlns:q="urn:q"']))
-    before = draw(st.sampled_from(["", "", "<w:Message>no</w:Message>", "<s:head w:k='1'/>"]))
+    before = draw(st.sampled_from(["", "", "<w:Message><a/></w:Message>", "<s:head w:k='1'/>"]))
     inside = draw(AROUND) + draw(elements()) + draw(AROUND)
     end = draw(st.sampled_from(["", " "]))
     text = f"<s:E{declared}{default}>{before}<{holder}{attributes}>{inside}</{holder}{end}></s:E>"
@@ -105,6 +105,10 @@ def test_a_prefix_that_only_ends_like_an_outer_one_is_not_declared() -> None:
 def test_what_misled_an_earlier_cut(own: bytes, named: bytes) -> None:
     assert child_of(ENVELOPE % own).startswith(b"<" + named)
     xml.parse(child_of(ENVELOPE % own))
+
+
+def test_a_prefix_spelled_with_a_character_reference_is_declared() -> None:
+    assert xml.parse(child_of(ENVELOPE % b"<a>&#112;:x</a>")).nsmap["p"] == "urn:p"
 
 
 def test_a_holder_inside_a_holder_with_attributes() -> None:

@@ -44,7 +44,7 @@ def accepted(body: bytes, dialect: str = "wsn-1.3", door: str = "/broker") -> Ac
 
 PLAIN_IDS = [b"urn:uuid:1", b"urn:uuid:2", b"urn:a:b", b"x" * 512]
 ODD_IDS = [b"", b" x ", b"a b", b"a&amp;b", b"a&#10;b", b"a&#1;b", b"a>b", b"]]&gt;", b"]]>", b"\xff", "urn:ü".encode()]
-WORSE_IDS = [b"\x01", b"\x7f", "\x85x".encode(), b"x" * 600, b"x" * 5000, b"<!-- c -->x", b"x<b/>y"]
+WORSE_IDS = [b"\x01", b"\x7f", "\x85x".encode(), b"x" * 600, b"x" * 5000, b"<!-- c -->x", b"x<b/>y", b"z<b/>y"]
 NESTED_IDS = [b"x</wsa:MessageID><wsa:MessageID>y", b"x</wsa:MessageID><wsa:Action>z</wsa:Action>"]
 IDS = st.sampled_from(PLAIN_IDS) | st.sampled_from([*ODD_IDS, *WORSE_IDS, *NESTED_IDS])
 HEADS = st.sampled_from(
@@ -122,12 +122,11 @@ SPECIAL = st.sampled_from(
 PAYLOADS = SPECIAL | elements().map(str.encode) | st.sampled_from([b"<a/>", b"<b>2</b>", b" <a>\r\n</a> "])
 
 
+DECLARED = {"wsa": WSA_2005, "wsnt": WSN, "n": WSN, "p": "urn:p", "w": "urn:w", "q": "urn:q", "ns": "urn:ns"}
+
+
 def envelope(head: bytes, name: bytes, after: bytes, content: bytes) -> bytes:
-    declared = b' xmlns:wsa="%b" xmlns:wsnt="%b" xmlns:n="%b" xmlns:p="urn:p" xmlns:w="urn:w"' % (
-        WSA_2005.encode(),
-        WSN.encode(),
-        WSN.encode(),
-    )
+    declared = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in DECLARED.items()).encode()
     return (
         b'<s:Envelope xmlns:s="%b"%b><s:Header>%b<wsa:MessageID>%b</wsa:MessageID>%b</s:Header>'
         b"<s:Body>%b</s:Body></s:Envelope>"
@@ -147,14 +146,21 @@ DOORS = st.sampled_from(["/broker", "/broker/publish", "/broker/publish/a/b"])
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Accepted]:
-    """Messages that share their surroundings, or nearly."""
-    surroundings = draw(st.lists(notifies() | EVENTS, min_size=1, max_size=3))
-    messages = []
-    for _ in range(draw(st.integers(2, 6))):
-        head, after, start, end = draw(st.sampled_from(surroundings))
-        body = envelope(head, draw(IDS), after, start + draw(PAYLOADS) + end)
-        body = draw(st.sampled_from([body] * 6 + [body.decode("latin-1").encode("utf-16"), b"\n" + body, body[:-3]]))
-        messages.append(accepted(body, draw(st.sampled_from(["wsn-1.3", "wse-2004-08"])), draw(DOORS)))
+    """Senders that begin with something ordinary, and go on with whatever they like in the same surroundings."""
+    messages: list[Accepted] = []
+    dialects_of = st.sampled_from(["wsn-1.3", "wse-2004-08"])
+    for _ in range(draw(st.integers(1, 2))):
+        head, after, start, end = draw(notifies() | EVENTS)
+        door, dialect = draw(DOORS), "wsn-1.3" if start else "wse-2004-08"
+        first = draw(st.sampled_from([b"urn:uuid:0", b"urn:uuid:0", b"a<b/>y"]))
+        messages.append(accepted(envelope(head, first, after, start + b"<first/>" + end), dialect, door))
+        for _ in range(draw(st.integers(1, 4))):
+            body = envelope(head, draw(IDS), after, start + draw(PAYLOADS) + end)
+            body = draw(
+                st.sampled_from([body] * 8 + [body.decode("latin-1").encode("utf-16"), b"\n" + body, body[:-3]])
+            )
+            dialect = draw(st.sampled_from([dialect] * 4) | dialects_of)
+            messages.append(accepted(body, dialect, draw(st.sampled_from([door] * 4) | DOORS)))
     return messages
 
 
@@ -192,6 +198,24 @@ def test_an_id_that_is_not_plain_is_read_in_full(name: bytes) -> None:
     forget()
     normalise(accepted(notify(b"<a/>")))
     assert dialects._MEMO.recall("/broker", notify(b"<a/>", name)) is None
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"<a>" * 253 + b"</a>" * 253,
+        b"<a><wsnt:Message>inner</wsnt:Message></a>",
+        b"<a/> 1 >",
+        b"<a/><!-- c -->",
+        b'<t:Data xmlns:t="%b" MediaType="text/plain">x</t:Data>' % TOCSIN.encode(),
+        b"<a>\xff</a>",
+    ],
+    ids=lambda payload: repr(payload)[:30],
+)
+def test_a_payload_that_is_not_plain_is_read_in_full(payload: bytes) -> None:
+    forget()
+    normalise(accepted(notify(b"<a/>")))
+    assert dialects._MEMO.recall("/broker", notify(payload)) is None
 
 
 def test_a_notify_is_never_recalled_as_a_raw_event() -> None:

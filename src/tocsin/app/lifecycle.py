@@ -22,6 +22,7 @@ from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Accepted, Changed
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
+from tocsin.store.errors import NoDirectory
 from tocsin.store.log import Log
 from tocsin.store.log_reader import LogReader
 from tocsin.store.outbox import Outbox
@@ -46,7 +47,10 @@ async def open_node(
     `own` are the hosts and ports at which it is reached: nothing is delivered to them.
     """
     data = settings.data
-    data.mkdir(parents=True, exist_ok=True)
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise NoDirectory(f"{data} cannot be the data directory: {problem.strerror}") from problem
     async with contextlib.AsyncExitStack() as stack:
         store = Store.open(data / "tocsin.db")
         stack.callback(store.close)

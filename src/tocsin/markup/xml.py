@@ -88,10 +88,11 @@ def is_plain(data: bytes) -> bool:
     """UTF-8 without comments, CDATA sections and processing instructions: there `<` only ever starts a tag."""
     if data[:1] != b"<" or data[1:2] == b"\0" or (b"!" in data and b"<!" in data):
         return False
-    if b"?" not in data or b"<?" not in data:
+    marks = data.count(b"?")
+    if not marks or b"<?" not in data:
         return True
     declaration = _UTF8_DECLARATION.match(data)
-    return declaration is not None and data.find(b"<?", declaration.end()) < 0
+    return declaration is not None and (marks == 2 or data.find(b"<?", declaration.end()) < 0)
 
 
 def standing_alone(own: bytes, scope: Scope) -> bytes | None:
@@ -100,7 +101,7 @@ def standing_alone(own: bytes, scope: Scope) -> bytes | None:
     None where bytes cannot tell: prefixes spelled with character references, text before the element, an instruction
     or comment inside. What stands after the element is not looked at.
     """
-    if own[:1] != b"<" or (b"&" in own and b"&#" in own) or _has_instructions(own):
+    if own[:1] != b"<" or (b"#" in own and b"&#" in own) or _has_instructions(own):
         return None
     mentioned = [each for each in scope if each.prefix in own and each.mention.search(own)]
     if not mentioned:
@@ -111,6 +112,14 @@ def standing_alone(own: bytes, scope: Scope) -> bytes | None:
     declared = {found[1] for found in _ATTRIBUTES.finditer(tag[2])}
     missing = b"".join(each.written for each in mentioned if each.attribute not in declared)
     return own[: tag.end(1)] + missing + own[tag.end(1) :]
+
+
+def name_of(plain: bytes) -> str | None:
+    """The Clark name of a document's element, when it is well-formed; the document holds no `<!`, hence no DOCTYPE."""
+    try:
+        return str(etree.fromstring(plain, SAFE_PARSER).tag)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
 
 
 def _has_instructions(own: bytes) -> bool:
@@ -125,16 +134,14 @@ def written_name(element: Element) -> bytes:
 
 def child_bytes(data: bytes, parent: Element, child: Element) -> bytes:
     """The one child element of `parent`, able to stand alone: the sender's own bytes where they can be told."""
-    inner = inner_bytes(data, parent)
+    inner = inner_bytes(data, parent) if is_plain(data) else None
     if inner is None or len(parent) != 1 or (child.tail and child.tail.strip()):
         return serialise(child)
     return standing_alone(inner, scope_of(parent)) or serialise(child)
 
 
 def inner_bytes(data: bytes, element: Element) -> bytes | None:
-    """What stands between the tags of an element whose name starts one tag only, and that without attributes."""
-    if not is_plain(data):
-        return None
+    """In plain data, what stands between the tags of an element whose name starts one tag only, without attributes."""
     name = b"<" + written_name(element)
     start = data.find(name) + len(name)
     if data[start : start + 1] != b">" or data.find(name, start) >= 0:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from tocsin.markup import xml
-from tocsin.markup.xml import Element, MarkupError, Scope
+from tocsin.markup.xml import Element, Scope
 from tocsin.mediation.payloads import XML_TYPE, is_wrapper, type_of
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.wse_2004_08 import NAME as WSE
@@ -104,11 +104,8 @@ class EnvelopeMemo:
         data = xml.standing_alone(own, around.scope)
         if data is None:
             return None
-        try:
-            tag = xml.parse(data).tag
-        except MarkupError:
-            return None
-        if is_wrapper(tag) or tag in self._operations:
+        tag = xml.name_of(data)
+        if tag is None or is_wrapper(tag) or tag in self._operations:
             return None
         kind = type_of(tag)
         attributes = attributes_for(around.action, kind) if around.action else ()
@@ -136,7 +133,7 @@ class EnvelopeMemo:
 def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[bytes, bytes, bytes, bytes] | None:
     """Head, middle, the holder's start tag and tail, when `<` only starts tags and these are the ones in the tree."""
     element = envelope.headers.get("message_id")
-    if element is None or len(element) or xml.inner_bytes(data, holder) is None:
+    if element is None or len(element) or not xml.is_plain(data) or xml.inner_bytes(data, holder) is None:
         return None
     tag, opening = (b"<%b>" % xml.written_name(each) for each in (element, holder))
     start, end = data.find(opening) + len(opening), data.rfind(b"</" + opening[1:])

@@ -27,6 +27,10 @@ class DatabaseFailed(StoreError):
     """SQLite could not do it; nothing of the transaction is kept."""
 
 
+class NoDirectory(StoreError):
+    """The data directory cannot be made or used."""
+
+
 class EngineMismatch(StoreError):
     """The data directory belongs to the other engine."""
 

@@ -179,7 +179,7 @@ class Plain:
             if status is None or connection.pending is not None:
                 self._heard(connection, data)
             else:
-                done, connection.done, connection.kept = connection.done, None, True
+                done, connection.done, connection.request, connection.kept = connection.done, None, b"", True
                 # Idle before the answer is told: what follows on this answer finds this connection.
                 connection.route.idle.append(connection)
                 self._tell(done, Answer(status, b"", (), "", monotonic() - connection.started))
@@ -266,7 +266,7 @@ class Plain:
     def _finish(self, connection: Connection, answer: Answer, *, keep: bool) -> None:
         done, connection.done, connection.reading = connection.done, None, None
         if keep:
-            connection.kept = True
+            connection.request, connection.kept = b"", True
             connection.route.idle.append(connection)
         else:
             self._drop(connection)

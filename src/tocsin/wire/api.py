@@ -13,7 +13,7 @@ from tocsin.mediation.faults import problem
 from tocsin.mediation.times import timestamp
 from tocsin.model.refusal import Refusal
 from tocsin.wire import openapi
-from tocsin.wire.asgi import only
+from tocsin.wire.asgi import only, read_body
 from tocsin.wire.documents import (
     DeadLetterDocument,
     Page,
@@ -32,17 +32,15 @@ Handler = Callable[[Request], Awaitable[Response]]
 def api(broker: Broker) -> Starlette:
     handlers = _Handlers(broker)
     routes = [
-        Route("/api/subscriptions", _guarded(handlers.subscriptions), methods=["GET"]),
-        Route("/api/subscriptions", _guarded(handlers.subscribe), methods=["POST"]),
-        Route("/api/subscriptions/{id}", _guarded(handlers.subscription), methods=["GET"]),
-        Route("/api/subscriptions/{id}", _guarded(handlers.unsubscribe), methods=["DELETE"]),
-        Route("/api/subscriptions/{id}/renew", _guarded(handlers.renew), methods=["POST"]),
-        Route("/api/dead-letters", _guarded(handlers.dead_letters), methods=["GET"]),
-        Route("/api/dead-letters/redrive", _guarded(handlers.redrive), methods=["POST"]),
-        Route("/api/topics", _guarded(handlers.topics), methods=["GET"]),
-        Route("/api/status", _guarded(handlers.status), methods=["GET"]),
-        Route("/api/openapi.json", _guarded(handlers.openapi), methods=["GET"]),
-        Route("/healthz", _guarded(handlers.healthz), methods=["GET"]),
+        _at("/api/subscriptions", GET=handlers.subscriptions, POST=handlers.subscribe),
+        _at("/api/subscriptions/{id}", GET=handlers.subscription, DELETE=handlers.unsubscribe),
+        _at("/api/subscriptions/{id}/renew", POST=handlers.renew),
+        _at("/api/dead-letters", GET=handlers.dead_letters),
+        _at("/api/dead-letters/redrive", POST=handlers.redrive),
+        _at("/api/topics", GET=handlers.topics),
+        _at("/api/status", GET=handlers.status),
+        _at("/api/openapi.json", GET=handlers.openapi),
+        _at("/healthz", GET=handlers.healthz),
     ]
     return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
 
@@ -106,15 +104,20 @@ class _Handlers:
 
     async def _read(self, request: Request, kind: Any) -> Any:
         """The body as that kind; an empty one as its defaults, where it has them."""
-        body = bytearray()
-        async for part in request.stream():
-            body += part
-            if len(body) > self._broker.body_limit:
-                raise Refusal("too-large", f"the body has more than {self._broker.body_limit} bytes")
+        body = await read_body(request.scope, request.receive, self._broker.body_limit)
         try:
-            return msgspec.json.decode(bytes(body) or b"{}", type=kind)
+            return msgspec.json.decode(body or b"{}", type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Refusal("malformed", str(error)) from None
+
+
+def _at(path: str, **handlers: Handler) -> Route:
+    """One route for all methods of a path, so that who asks for another is told of all of them."""
+
+    async def dispatch(request: Request) -> Response:
+        return await handlers["GET" if request.method == "HEAD" else request.method](request)
+
+    return Route(path, _guarded(dispatch), methods=list(handlers))
 
 
 def _guarded(handler: Handler) -> Handler:
@@ -137,7 +140,7 @@ async def _not_found(request: Request, error: Exception) -> Response:
 async def _not_allowed(request: Request, error: Exception) -> Response:
     del request
     allowed = (getattr(error, "headers", None) or {}).get("Allow", "")
-    reply = only(*(each for each in allowed.split(", ") if each != "HEAD"))
+    reply = only(*sorted(each for each in allowed.split(", ") if each != "HEAD"))
     return Response(reply.body, reply.status, dict(reply.headers))
 
 

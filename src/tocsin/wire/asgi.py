@@ -1,5 +1,6 @@
 """Bare ASGI: on the hot doors a framework would cost more than the work itself."""
 
+import zlib
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
@@ -15,6 +16,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 Headers = Iterable[tuple[bytes, bytes]]
+_PACKED = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class Disconnected(Exception):
@@ -39,7 +41,25 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         raise Disconnected
     if size > limit:
         raise _too_large(limit)
-    return b"".join((*parts, body)) if parts else body
+    body = b"".join((*parts, body)) if parts else body
+    encoding = header(scope, b"content-encoding")
+    return _unpacked(body, encoding, limit) if encoding else body
+
+
+def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:
+    """No more of it than is accepted, however small it was on the way."""
+    if encoding.lower() not in _PACKED:
+        raise Refusal("malformed", f"the content encoding {encoding!r} is not supported; gzip is")
+    unpacker = zlib.decompressobj(wbits=_PACKED[encoding.lower()])
+    try:
+        found = unpacker.decompress(body, limit + 1)
+    except zlib.error as problem:
+        raise Refusal("malformed", f"the body is not what its content encoding {encoding} says: {problem}") from None
+    if len(found) > limit:
+        raise _too_large(limit)
+    if not unpacker.eof:
+        raise Refusal("malformed", f"the body ends before its content encoding {encoding} does")
+    return found
 
 
 def header(scope: Scope, name: bytes) -> str:
@@ -63,7 +83,7 @@ def only(*methods: str) -> Reply:
         "type": "urn:tocsin:refusal:method",
         "title": "method not allowed",
         "status": 405,
-        "detail": f"only {allowed} is served at this address",
+        "detail": f"this address takes {allowed} only",
     }
     headers = (("Allow", allowed), ("Content-Type", "application/problem+json"))
     return Reply(405, headers, msgspec.json.encode(told))

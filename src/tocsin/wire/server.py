@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import re
 import socket
 from collections.abc import AsyncIterator, Iterator
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tocsin.wire.asgi import Application
 from tocsin.wire.errors import WireError
@@ -43,6 +45,22 @@ async def served(application: Application, listener: socket.socket) -> AsyncIter
         await task
 
 
+_UPGRADE = re.compile(rb"\r\nupgrade(?=:[ \t]*h2c[ \t]*\r\n)", re.IGNORECASE)
+
+
+class _Protocol(HttpToolsProtocol):
+    """Java's client offers HTTP/2 with its first request, body and all, and the parser would take that body for HTTP/2.
+
+    The offer need not be heard (RFC 9110 s7.8), so it is not.
+    """
+
+    def data_received(self, data: bytes) -> None:
+        if b"h2c" in data and (self.cycle is None or self.cycle.response_complete):
+            head, blank, body = data.partition(b"\r\n\r\n")
+            data = _UPGRADE.sub(b"\r\nx-offer", head + blank) + body
+        super().data_received(data)
+
+
 class _Server(uvicorn.Server):
     """Signals belong to the command that runs us."""
 
@@ -50,7 +68,7 @@ class _Server(uvicorn.Server):
         config = uvicorn.Config(
             application,
             interface="asgi3",
-            http="httptools",
+            http=_Protocol,
             ws="none",
             lifespan="off",
             log_level="warning",

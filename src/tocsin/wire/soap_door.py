@@ -119,9 +119,12 @@ def _event_dialect(envelope: Envelope) -> str:
     return wsn_1_3.NAME if wsn_1_3.OPERATIONS.get(envelope.operation) == "Notify" else wse_2004_08.NAME
 
 
+_ENVELOPE = (b"Envelope", "Envelope".encode("utf-16-le")[:-1])  # and of either byte order
+
+
 def _envelope(path: str, content_type: str, body: bytes) -> Reading | None:
     """None for XML that is not an envelope; SOAP 1.1 shares its media type with it."""
-    if "soap" not in content_type and b"Envelope" not in body[:1024]:
+    if "soap" not in content_type and not any(each in body[:2048] for each in _ENVELOPE):
         return None
     try:
         return dialects.open_soap(path, body)

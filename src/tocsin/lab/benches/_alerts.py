@@ -50,7 +50,7 @@ def _cap(number: int, random: Random) -> str:
     )
 
 
-def wsn_notify_of(alert: Alert, random: Random) -> Accepted:
+def wsn_notify(alert: Alert, random: Random) -> Accepted:
     body = (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<soap:Envelope xmlns:soap="{SOAP_12}" xmlns:wsa="{WSA_2005}" '
         f'xmlns:wsnt="{WSN}"><soap:Header><wsa:Action>{WSN_CONSUMER}/Notify</wsa:Action>'
@@ -63,7 +63,7 @@ def wsn_notify_of(alert: Alert, random: Random) -> Accepted:
     return _accepted("/broker", wsn_1_3.NAME, body.encode(), alert, random)
 
 
-def wse_event_of(alert: Alert, random: Random) -> Accepted:
+def wse_event(alert: Alert, random: Random) -> Accepted:
     body = (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<soap:Envelope xmlns:soap="{SOAP_12}" xmlns:wsa="{WSA_2005}" '
         f'xmlns:wsnt="{WSN}"><soap:Header><wsa:Action>{CAP}/alert</wsa:Action><wsa:MessageID>{alert.id}</wsa:MessageID>'
@@ -74,7 +74,7 @@ def wse_event_of(alert: Alert, random: Random) -> Accepted:
     return _accepted("/broker/publish", wse_2004_08.NAME, body.encode(), alert, random)
 
 
-def cloud_event_of(alert: Alert, random: Random) -> Accepted:
+def cloud_event(alert: Alert, random: Random) -> Accepted:
     event = msgspec.json.encode(
         {
             "specversion": "1.0",

@@ -2,10 +2,14 @@
 
 import asyncio
 import mmap
+import os
 import select
 import socket
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -32,11 +36,27 @@ class Flood(Struct, frozen=True, tag=True):
 
 
 class Pace(Struct, frozen=True, tag=True):
-    """An open loop: a message is sent when its time has come, whatever became of those before it."""
+    """An open loop: a message is sent when its time has come, whatever became of those before it.
+
+    By turns, a slice each: to the broker, straight to the consumer, and only to a file that is synced each time. So
+    whatever else uses the machine and its disk meets all three alike.
+    """
 
     first: int
-    count: int
     per_second: int
+    slices: int
+    slice_messages: int
+    consumer_port: int
+    consumer_path: str
+    file: str
+
+
+class Paced(Struct, frozen=True):
+    """Message numbers and the nanosecond at which their POST began; nanoseconds for each sync."""
+
+    through: list[tuple[int, int]]
+    direct: list[tuple[int, int]]
+    synced: list[int]
 
 
 class Task(Struct, frozen=True):
@@ -123,42 +143,65 @@ async def _flood(task: Task, flood: Flood) -> float:
     return time.perf_counter() - begun
 
 
-def _pace(task: Task, pace: Pace) -> list[tuple[int, int]]:
-    """For each number, the nanosecond at which its POST began."""
-    messages = Messages(task.seed, f"127.0.0.1:{task.port}", task.path)
-    line, begun = _Line(task.port), time.monotonic()
-    starts: list[tuple[int, int]] = []
-    for each in range(pace.count):
-        request = messages.of(pace.first + each)
-        line.wait_until(begun + each / pace.per_second)
-        starts.append((pace.first + each, time.monotonic_ns()))
-        line.send(request)
-    line.close()
-    return starts
+def _pace(task: Task, pace: Pace) -> Paced:
+    through, direct = _Line(task.seed, task.port, task.path), _Line(task.seed, pace.consumer_port, pace.consumer_path)
+    file, size = _Synced(Path(pace.file), task.seed), pace.slice_messages
+    for turn in range(2 * pace.slices):
+        # Half of the numbers go each way; what goes straight must not be told again by the broker.
+        line = direct if turn % 2 else through
+        _in_time(pace, partial(line.send, pace.first + turn * size))
+        line.drain()
+        if line is direct:
+            _in_time(pace, file.append)
+    through.close()
+    direct.close()
+    return Paced(through.starts, direct.starts, file.taken)
+
+
+def _in_time(pace: Pace, act: Callable[[int], None]) -> None:
+    begun = time.monotonic()
+    for at in range(pace.slice_messages):
+        time.sleep(max(0.0, begun + at / pace.per_second - time.monotonic()))
+        act(at)
+
+
+class _Synced:
+    def __init__(self, file: Path, seed: int) -> None:
+        self._descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        self._body = Messages(seed, "127.0.0.1", "/").of(0).partition(_END)[2]
+        self.taken: list[int] = []
+
+    def append(self, _at: int) -> None:
+        start = time.monotonic_ns()
+        os.write(self._descriptor, self._body)
+        os.fdatasync(self._descriptor)
+        self.taken.append(time.monotonic_ns() - start)
 
 
 class _Line:
     """Blocking sockets: a timer of the event loop is late by up to a millisecond."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, seed: int, port: int, path: str) -> None:
+        self._messages = Messages(seed, f"127.0.0.1:{port}", path)
         self._port = port
-        self._free: list[socket.socket] = [self._connect() for _ in range(4)]
+        self._free = deque(self._connect() for _ in range(4))  # by turns, so that none is closed for being idle
         self._busy: dict[int, socket.socket] = {}
+        self.starts: list[tuple[int, int]] = []
 
-    def wait_until(self, when: float) -> None:
-        while self._collect(max(0.0, when - time.monotonic())):
-            pass
-        if (left := when - time.monotonic()) > 0:
-            time.sleep(left)
-
-    def send(self, request: bytes) -> None:
-        connection = self._free.pop() if self._free else self._connect()
+    def send(self, first: int, at: int) -> None:
+        self._collect(0.0)
+        number = first + at
+        request = self._messages.of(number)
+        connection = self._free.popleft() if self._free else self._connect()
         self._busy[connection.fileno()] = connection
+        self.starts.append((number, time.monotonic_ns()))
         connection.sendall(request)
 
-    def close(self) -> None:
+    def drain(self) -> None:
         while self._busy:
             self._collect(5.0)
+
+    def close(self) -> None:
         for connection in self._free:
             connection.close()
 
@@ -167,15 +210,14 @@ class _Line:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
-    def _collect(self, seconds: float) -> bool:
-        """Whether an answer came in that time."""
+    def _collect(self, seconds: float) -> None:
+        """The answers that are there, or come in that time."""
         ready, _, _ = select.select(list(self._busy), [], [], seconds) if self._busy else ([], [], [])
         for number in ready:
             connection = self._busy.pop(number)
-            if not connection.recv(4096).startswith(_DONE):
-                raise Refused("a publication was refused at a pace")
+            if not (answer := connection.recv(4096)).startswith(_DONE):
+                raise Refused(answer.decode(errors="replace") or "the connection was closed without an answer")
             self._free.append(connection)
-        return bool(ready)
 
 
 def run(task: Task) -> object:

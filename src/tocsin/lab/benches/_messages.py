@@ -52,5 +52,6 @@ def _notification(random: Random) -> Notification:
 
 
 def _reading(station: int, random: Random) -> str:
-    magnitude, depth = random.uniform(3, 8), random.uniform(1, 90)
-    return f'<q:station id="{station}"><q:magnitude>{magnitude:.3f}</q:magnitude><q:depth>{depth:05.1f}</q:depth></q:station>'
+    magnitude = f"<q:magnitude>{random.uniform(3, 8):.3f}</q:magnitude>"
+    depth = f"<q:depth>{random.uniform(1, 90):05.1f}</q:depth>"
+    return f'<q:station id="{station}">{magnitude}{depth}</q:station>'

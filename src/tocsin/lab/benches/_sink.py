@@ -1,8 +1,7 @@
 """A consumer as small as can be, in a process of its own: says 202 to everything, and remembers what came when.
 
-`GET /reset` forgets, `GET /times` tells for each message number when it came (CLOCK_MONOTONIC, which all processes of a
-machine share) and `GET /missing?COUNT` how many of the numbers below COUNT some path has not got. How much came in all
-stands in a file that others map.
+`GET /reset` forgets, `GET /counts` tells how many distinct messages each path got, and `GET /times` when each number
+came (CLOCK_MONOTONIC, which all processes of a machine share). How much came in all stands in a file that others map.
 """
 
 import asyncio
