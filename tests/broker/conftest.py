@@ -1,11 +1,7 @@
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2]))  # so that helpers are found as mypy finds them, as tests.broker.…
-
 from tests.broker.acts import IMPATIENT
 from tests.broker.shell import NONE, BrokerProcess, Flags
 from tests.broker.sink import Sink

@@ -153,7 +153,7 @@ def conversations(draw: st.DrawFn) -> list[Accepted]:
         head, after, start, end = draw(notifies() | EVENTS)
         door, dialect = draw(DOORS), "wsn-1.3" if start else "wse-2004-08"
         first = draw(st.sampled_from([b"urn:uuid:0", b"urn:uuid:0", b"a<b/>y"]))
-        messages.append(accepted(envelope(head, first, after, start + b"<first/>" + end), dialect, door))
+        messages += [accepted(envelope(head, first, after, start + b"<first/>" + end), dialect, door)] * 2
         for _ in range(draw(st.integers(1, 4))):
             body = envelope(head, draw(IDS), after, start + draw(PAYLOADS) + end)
             body = draw(
@@ -176,14 +176,20 @@ def test_a_warm_memo_reads_what_a_cold_one_reads(messages: list[Accepted]) -> No
     assert warm == cold
 
 
+def introduce(record: Accepted) -> None:
+    """A sender is remembered from its second message on."""
+    forget()
+    normalise(record)
+    normalise(record)
+
+
 def notify(payload: bytes, name: bytes = b"urn:1", head: bytes = b"") -> bytes:
     message = b"<wsnt:NotificationMessage><wsnt:Message>%b</wsnt:Message></wsnt:NotificationMessage>" % payload
     return envelope(head, name, b"", b"<wsnt:Notify>%b</wsnt:Notify>" % message)
 
 
 def test_the_second_message_of_a_sender_is_recalled() -> None:
-    forget()
-    normalise(accepted(notify(b"<a/>")))
+    introduce(accepted(notify(b"<a/>")))
     reading = open_soap("/broker", notify(b"<p:b>2</p:b>", b"urn:2"))
     assert isinstance(reading, Recalled)
     assert reading.dialect == "wsn-1.3"
@@ -195,8 +201,7 @@ def test_the_second_message_of_a_sender_is_recalled() -> None:
     "name", [b"\xff", "é".encode(), b"\x01", b"a&#10;b", b" a ", b"", b"x" * 513], ids=lambda name: repr(name)[:12]
 )
 def test_an_id_that_is_not_plain_is_read_in_full(name: bytes) -> None:
-    forget()
-    normalise(accepted(notify(b"<a/>")))
+    introduce(accepted(notify(b"<a/>")))
     assert dialects._MEMO.recall("/broker", notify(b"<a/>", name)) is None
 
 
@@ -213,24 +218,22 @@ def test_an_id_that_is_not_plain_is_read_in_full(name: bytes) -> None:
     ids=lambda payload: repr(payload)[:30],
 )
 def test_a_payload_that_is_not_plain_is_read_in_full(payload: bytes) -> None:
-    forget()
-    normalise(accepted(notify(b"<a/>")))
+    introduce(accepted(notify(b"<a/>")))
     assert dialects._MEMO.recall("/broker", notify(payload)) is None
 
 
 def test_a_notify_is_never_recalled_as_a_raw_event() -> None:
     """At /broker/publish both may stand behind the same head; which it is decides about the dialect."""
-    forget()
     door = "/broker/publish"
-    normalise(accepted(envelope(b"", b"urn:1", b"", b"<a/>"), "wse-2004-08", door))
+    introduce(accepted(envelope(b"", b"urn:1", b"", b"<a/>"), "wse-2004-08", door))
     assert isinstance(open_soap(door, envelope(b"", b"urn:2", b"", b"<b/>")), Recalled)
     assert not isinstance(open_soap(door, notify(b"<a/>", b"urn:3")), Recalled)
 
 
 def test_the_action_of_a_recalled_event_is_measured_by_its_own_type() -> None:
-    forget()
     action = b"<wsa:Action>urn:own/a</wsa:Action>"
     bodies = [envelope(b"", b"urn:1", action, b"<%b xmlns='urn:own'/>" % local) for local in (b"a", b"b", b"a")]
+    introduce(accepted(bodies[0], "wse-2004-08"))
     read = [normalise(accepted(body, "wse-2004-08"))[0].attributes for body in bodies]
     assert read == [(), (("action", "urn:own/a"),), ()]
 
@@ -239,9 +242,17 @@ def test_the_memo_is_bounded_in_number_and_size(monkeypatch: pytest.MonkeyPatch)
     forget()
     monkeypatch.setattr(memo, "MOST_KNOWN", 5)
     for at in range(20):
-        normalise(accepted(notify(b"<a/>", head=b"<wsa:To>http://broker/%d</wsa:To>" % at)))
+        for _ in range(2):
+            normalise(accepted(notify(b"<a/>", head=b"<wsa:To>http://broker/%d</wsa:To>" % at)))
         assert sum(len(head.known) for head in dialects._MEMO._heads.values()) <= 5
         assert len(dialects._MEMO._heads) <= 6
+        assert len(dialects._MEMO._once) <= 5
+    introduce(accepted(notify(b"<a/>", head=b"<wsa:To>%b</wsa:To>" % (b"x" * 4000))))
+    assert not dialects._MEMO._heads
+
+
+def test_senders_that_speak_once_leave_nothing_behind() -> None:
     forget()
-    normalise(accepted(notify(b"<a/>", head=b"<wsa:To>%b</wsa:To>" % (b"x" * 4000))))
+    for at in range(20):
+        normalise(accepted(notify(b"<a/>", head=b"<wsa:To>http://broker/%d</wsa:To>" % at)))
     assert not dialects._MEMO._heads

@@ -1,6 +1,5 @@
 """`serve` and `up`: a node alone, and the whole platform."""
 
-import asyncio
 import os
 from typing import Annotated
 
@@ -89,5 +88,5 @@ class _clear_errors:  # noqa: N801 - reads as a statement
         from tocsin.store.errors import StoreError
         from tocsin.wire.errors import WireError
 
-        if isinstance(error, StoreError | WireError | PermissionError | asyncio.TimeoutError):
+        if isinstance(error, StoreError | WireError | OSError):
             fail(str(error))

@@ -53,6 +53,7 @@ class Declaration(Struct, frozen=True):
 
 Scope = tuple[Declaration, ...]
 LONG_URI = 512
+LONG_SCOPE = 4096
 _NAME_BYTE = rb"[\w.\-\x80-\xff]"
 _ATTRIBUTES = re.compile(rb"""\s+([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _START_TAG = re.compile(rb"<([^\s/>]+)((?:%b)*)\s*/?>" % _ATTRIBUTES.pattern)
@@ -60,10 +61,16 @@ _START_TAG = re.compile(rb"<([^\s/>]+)((?:%b)*)\s*/?>" % _ATTRIBUTES.pattern)
 
 def scope_of(element: Element) -> Scope:
     """The namespace declarations in force inside an element."""
-    return tuple(
-        _known_declaration(prefix, uri) if len(uri) < LONG_URI else _declaration(prefix, uri)
-        for prefix, uri in element.nsmap.items()
-    )
+    nsmap = element.nsmap
+    known = _known_scope if sum(map(len, nsmap.values())) < LONG_SCOPE else _scope
+    return known(tuple(nsmap.items()))
+
+
+def _scope(declarations: tuple[tuple[str | None, str], ...]) -> Scope:
+    return tuple(_declaration(prefix, uri) for prefix, uri in declarations)
+
+
+_known_scope = lru_cache(maxsize=512)(_scope)  # senders repeat themselves; long ones are not worth keeping
 
 
 def _declaration(prefix: str | None, uri: str) -> Declaration:
@@ -75,8 +82,6 @@ def _declaration(prefix: str | None, uri: str) -> Declaration:
     mention = re.compile(rb"%b(?<!%b%b)" % (colon, _NAME_BYTE, colon))
     return Declaration(name + b":", mention, b"xmlns:" + name, b" xmlns:%b=%b" % (name, attribute(uri)))
 
-
-_known_declaration = lru_cache(maxsize=1024)(_declaration)  # of URIs that are not too long to be kept
 
 _UTF8_DECLARATION = re.compile(
     rb"""<\?xml\s+version\s*=\s*["']1\.\d["'](?:\s+encoding\s*=\s*["']utf-8["'])?(?:\s+standalone\s*=[^?>]*)?\s*\?>""",
@@ -101,29 +106,32 @@ def standing_alone(own: bytes, scope: Scope) -> bytes | None:
     None where bytes cannot tell: prefixes spelled with character references, text before the element, an instruction
     or comment inside. What stands after the element is not looked at.
     """
-    if own[:1] != b"<" or (b"#" in own and b"&#" in own) or _has_instructions(own):
+    if own[:1] != b"<" or (b"#" in own and b"&#" in own):
         return None
-    mentioned = [each for each in scope if each.prefix in own and each.mention.search(own)]
-    if not mentioned:
-        return own
+    if (b"!" in own and b"<!" in own) or (b"?" in own and b"<?" in own):
+        return None
+    for each in scope:
+        if each.prefix in own and each.mention.search(own):
+            return _declaring(own, scope)
+    return own
+
+
+def _declaring(own: bytes, scope: Scope) -> bytes | None:
     tag = _START_TAG.match(own)
     if tag is None:
         return None
     declared = {found[1] for found in _ATTRIBUTES.finditer(tag[2])}
-    missing = b"".join(each.written for each in mentioned if each.attribute not in declared)
-    return own[: tag.end(1)] + missing + own[tag.end(1) :]
+    missing = (each for each in scope if each.attribute not in declared and each.mention.search(own))
+    return own[: tag.end(1)] + b"".join(each.written for each in missing) + own[tag.end(1) :]
 
 
-def name_of(plain: bytes) -> str | None:
-    """The Clark name of a document's element, when it is well-formed; the document holds no `<!`, hence no DOCTYPE."""
+def name_of(plain: bytes) -> str:
+    """The Clark name of a document's element, empty if it is malformed; it holds no `<!`, hence no DOCTYPE."""
     try:
-        return str(etree.fromstring(plain, SAFE_PARSER).tag)
+        name: str = etree.fromstring(plain, SAFE_PARSER).tag
     except (etree.XMLSyntaxError, ValueError):
-        return None
-
-
-def _has_instructions(own: bytes) -> bool:
-    return (b"!" in own and b"<!" in own) or (b"?" in own and b"<?" in own)
+        return ""
+    return name
 
 
 def written_name(element: Element) -> bytes:

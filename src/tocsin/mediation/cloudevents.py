@@ -170,27 +170,36 @@ _STRUCTURED_HEADERS: Pairs = (("Content-Type", f"{STRUCTURED}; charset=utf-8"),)
 
 
 def structured(notification: Notification) -> tuple[Pairs, bytes]:
-    event: dict[str, object] = {"specversion": "1.0", **attributes_of(notification)}
+    """Written member by member: all but id, time and data is the same for most events of a producer."""
     payload = notification.payload
-    if payload.media_type:
-        event["datacontenttype"] = payload.media_type
-    if payload.data:
-        _add_data(event, payload)
-    return _STRUCTURED_HEADERS, _encode(event)
+    if notification.dialect == NAME:
+        media_type = {"datacontenttype": payload.media_type} if payload.media_type else {}
+        members = _members(attributes_of(notification) | media_type)
+    else:
+        members = b'"id":%b,%b,"time":"%b"' % (
+            _encode(notification.id),
+            _lasting_members(*_lasting(notification), payload.media_type),
+            times.timestamp(notification.when).encode(),
+        )
+    return _STRUCTURED_HEADERS, b'{"specversion":"1.0",%b%b}' % (members, _data(payload))
 
 
-def _add_data(event: dict[str, object], payload: Payload) -> None:
+def _members(attributes: Mapping[str, str]) -> bytes:
+    return _encode(attributes)[1:-1]
+
+
+def _data(payload: Payload) -> bytes:
+    """The member for the data, if there is any; msgspec writes bytes in base64."""
+    data = payload.data
+    if not data:
+        return b""
     kind = _kind(payload.media_type)
-    if kind == "json" and _is_valid_json(payload.data):
-        event["data"] = msgspec.Raw(payload.data)
-        return
+    if kind == "json" and _is_valid_json(data):
+        return b',"data":' + data
     try:
-        if kind == "text":
-            event["data"] = payload.data.decode()
-            return
+        return b',"data":' + _encode(data.decode()) if kind == "text" else b',"data_base64":' + _encode(data)
     except UnicodeDecodeError:
-        pass
-    event["data_base64"] = payload.data  # msgspec writes bytes in base64
+        return b',"data_base64":' + _encode(data)
 
 
 @lru_cache(maxsize=256)
@@ -218,21 +227,31 @@ def binary(notification: Notification) -> tuple[Pairs, bytes]:
 
 def attributes_of(notification: Notification) -> dict[str, str]:
     """In the order people read them. An event that was none before gets its topic as subject, and a time."""
-    found = {"id": notification.id, "source": notification.producer or NO_PRODUCER, "type": _type(notification)}
-    if notification.dialect == NAME:
-        return found | dict(notification.attributes)
-    if notification.topic != NO_TOPIC:
-        found["subject"] = _text(notification.topic)
-    found["time"] = times.timestamp(notification.when)
-    return found
+    found: dict[str, str] = {"id": notification.id}
+    if notification.dialect != NAME:
+        return found | _lasting_attributes(*_lasting(notification)) | {"time": times.timestamp(notification.when)}
+    found["source"] = notification.producer or NO_PRODUCER
+    found["type"] = NO_TYPE if notification.type is None else str(notification.type)
+    return found | dict(notification.attributes)
 
 
-def _type(notification: Notification) -> str:
-    """WS-Eventing's action says more than the name of the payload's element."""
-    action = notification.attributes and notification.dialect != NAME and notification.attribute("action")
-    return action or _text(notification.type) or NO_TYPE
+_Lasting = tuple[str, QName | str | None, Topic, Pairs]
+
+
+def _lasting(notification: Notification) -> _Lasting:
+    return notification.producer, notification.type, notification.topic, notification.attributes
+
+
+def _lasting_attributes(producer: str, kind: QName | str | None, topic: Topic, attributes: Pairs) -> dict[str, str]:
+    """Of an event from another dialect. WS-Eventing's action says more than the name of the payload's element."""
+    name = dict(attributes).get("action") or (NO_TYPE if kind is None else str(kind))
+    found = {"source": producer or NO_PRODUCER, "type": name}
+    return found if topic == NO_TOPIC else found | {"subject": str(topic)}
 
 
 @lru_cache(maxsize=1024)
-def _text(name: QName | Topic | str | None) -> str:
-    return "" if name is None else str(name)
+def _lasting_members(
+    producer: str, kind: QName | str | None, topic: Topic, attributes: Pairs, media_type: str
+) -> bytes:
+    found = _lasting_attributes(producer, kind, topic, attributes)
+    return _members(found | {"datacontenttype": media_type} if media_type else found)

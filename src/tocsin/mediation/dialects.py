@@ -84,11 +84,12 @@ def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notific
 def _read_in_full(record: Accepted, reading: Envelope) -> tuple[Notification, ...]:
     if record.dialect == wsn_1_3.NAME:
         found = wsn_1_3.notifications(record, reading)
-        if len(found) == 1:
+        if len(found) == 1 and _MEMO.is_worth_it(record, found[0]):
             _MEMO.learn(record, reading, wsn_1_3.payload_holder(reading), found[0])
     else:
         found = wse_2004_08.notifications(record, reading, topic_of_door(record.door))
-        _MEMO.learn(record, reading, reading.body, found[0])
+        if _MEMO.is_worth_it(record, found[0]):
+            _MEMO.learn(record, reading, reading.body, found[0])
     return found
 
 

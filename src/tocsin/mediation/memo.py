@@ -24,6 +24,7 @@ from tocsin.model.records import Accepted
 
 MOST_KNOWN = 8192
 LONGEST_SURROUNDINGS = 4096
+MOST_KINDS = 16
 MOST_TAGS = 200  # libxml2 refuses a depth of 256, which the payload alone would not show
 SHORTEST_DEEP = MOST_TAGS * len("<a></a>")
 _ID = b"MessageID>"
@@ -36,6 +37,7 @@ class _Surroundings(Struct, frozen=True):
     prototype: Notification
     action: str
     scope: Scope
+    kinds: dict[str, tuple[QName, Pairs]] = {}  # of the payloads seen inside: their type, and the attributes with it
 
 
 class _Head(Struct, frozen=True):
@@ -47,7 +49,7 @@ class Recalled(Struct, frozen=True, gc=False):
     """A message whose surroundings are known."""
 
     prototype: Notification
-    message_id: str
+    message_id: MessageId
     kind: QName
     attributes: Pairs
     payload: Payload
@@ -59,7 +61,7 @@ class Recalled(Struct, frozen=True, gc=False):
     def notification(self, record: Accepted) -> Notification:
         like = self.prototype
         return Notification(
-            MessageId(self.message_id),
+            self.message_id,
             record.at,
             0,
             record.when,
@@ -83,6 +85,7 @@ class EnvelopeMemo:
         self._operations = operations
         self._heads: dict[tuple[str, bytes], _Head] = {}
         self._size = 0
+        self._once: set[int] = set()
 
     def recall(self, door: str, data: bytes) -> Recalled | None:
         id_start = data.find(_ID) + len(_ID)
@@ -96,7 +99,7 @@ class EnvelopeMemo:
         around = head.known.get((data[id_end:start], data[end:]))
         if around is None or _SAFE_ID.fullmatch(data, id_start, id_end) is None:
             return None
-        return self._with_payload(around, str(data[id_start:id_end], "ascii"), data[start:end].strip(), opening[:-1])
+        return self._with_payload(around, data[id_start:id_end].decode(), data[start:end].strip(), opening[:-1])
 
     def _with_payload(self, around: _Surroundings, name: str, own: bytes, holder: bytes) -> Recalled | None:
         if (len(own) > SHORTEST_DEEP and own.count(b"</") > MOST_TAGS) or holder in own:
@@ -105,11 +108,30 @@ class EnvelopeMemo:
         if data is None:
             return None
         tag = xml.name_of(data)
-        if tag is None or is_wrapper(tag) or tag in self._operations:
+        kind = around.kinds.get(tag) or self._kind(around, tag)
+        if kind is None:
+            return None
+        return Recalled(around.prototype, MessageId(name), kind[0], kind[1], Payload(XML_TYPE, data))
+
+    def _kind(self, around: _Surroundings, tag: str) -> tuple[QName, Pairs] | None:
+        if not tag or is_wrapper(tag) or tag in self._operations:
             return None
         kind = type_of(tag)
-        attributes = attributes_for(around.action, kind) if around.action else ()
-        return Recalled(around.prototype, name, kind, attributes, Payload(XML_TYPE, data))
+        found = kind, attributes_for(around.action, kind) if around.action else ()
+        if len(around.kinds) < MOST_KINDS and len(tag) < xml.LONG_URI:
+            around.kinds[tag] = found
+        return found
+
+    def is_worth_it(self, record: Accepted, read: Notification) -> bool:
+        """From the second message on: who speaks once may never speak again, and should push nobody out."""
+        head = record.body[: record.body.find(_ID)]
+        like = hash((record.door, head, read.producer, read.topic))
+        if like in self._once:
+            return True
+        if len(self._once) >= MOST_KNOWN:
+            self._once.clear()
+        self._once.add(like)
+        return False
 
     def learn(self, record: Accepted, envelope: Envelope, holder: Element, read: Notification) -> None:
         """After a message with one notification was read in full; `holder` is the parent of its payload."""
