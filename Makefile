@@ -37,8 +37,8 @@ test: java $(READY) ## every test (10 min)
 	@$(TIMED) test 600 $(BIN)/pytest $(TESTS)
 
 .PHONY: test-fast
-test-fast: $(READY) ## the tests without Spark and without kills (1 min)
-	@$(TIMED) test-fast 60 $(BIN)/pytest -m "not spark and not kills" $(TESTS)
+test-fast: $(READY) ## a quick look: no Spark, no broker processes, few examples (1 min)
+	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest -m "not spark and not kills and not broker" $(TESTS)
 
 .PHONY: check
 check: $(READY) ## lint, format, types, layers (2 min)
