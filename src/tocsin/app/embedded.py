@@ -55,9 +55,10 @@ class EmbeddedEngine:
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
         offer = self.deliverer.offer
         for notification in notifications:
-            for subscription in self._flow.match(notification):
-                self.matched += 1
-                offer(Entry(subscription.id, (offset, notification.index), (notification, subscription)))
+            place, found = (offset, notification.index), self._flow.match(notification)
+            self.matched += len(found)
+            for subscription in found:
+                offer(Entry(subscription.id, place, (notification, subscription)))
         self.matched_to = offset + 1
 
     def prepare(self, entry: Entry) -> Delivery:

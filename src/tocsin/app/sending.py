@@ -65,18 +65,18 @@ class Sending:
         if entry.subscription == self._passed_over:
             return
         self._told.append(outcome)
-        if outcome.result == "retry":
+        result, letter = outcome.result, entry.what
+        if result == "retry":
             return
-        letter = entry.what
-        if outcome.result == "delivered":
+        if result == "delivered":
             self.delivered[outcome.match.subscription] += 1
         if isinstance(letter, DeadLetter):
             self._redriven.append(letter.id)
-            if outcome.result == "delivered":
+            if result == "delivered":
                 self._revived.append(letter.id)
         elif self.engine is not None:
             self.engine.settled(entry)
-        if outcome.result == "dead":
+        if result == "dead":
             self._bury(delivery, outcome, letter.attempts if isinstance(letter, DeadLetter) else 0)
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:

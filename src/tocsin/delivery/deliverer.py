@@ -170,7 +170,10 @@ class Deliverer:
         else:
             entry, lane.delivery = lane.advance(), None
             self._tell(entry, delivery, result, lane.attempt, detail)
-            self._next(lane)
+            if lane.window and not lane.held and not lane.behind and lane.stage == "idle":
+                self._start(lane)
+            else:
+                self._next(lane)
         if self._draining:
             self._look_whether_drained()
 

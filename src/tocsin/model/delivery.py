@@ -8,13 +8,13 @@ from tocsin.model.identity import Instant, MessageId, Pairs, SubscriptionId
 from tocsin.model.subscription import Endpoint, Position
 
 
-class Match(Struct, frozen=True, array_like=True):
+class Match(Struct, frozen=True, array_like=True, gc=False):
     notification: MessageId
     subscription: SubscriptionId
     bindings: Pairs = ()
 
 
-class Delivery(Struct, frozen=True, array_like=True):
+class Delivery(Struct, frozen=True, array_like=True, gc=False):
     """One HTTP request to one consumer, complete."""
 
     match: Match
@@ -29,7 +29,7 @@ class Delivery(Struct, frozen=True, array_like=True):
 Result = Literal["delivered", "retry", "dead", "dropped"]
 
 
-class Outcome(Struct, frozen=True, array_like=True):
+class Outcome(Struct, frozen=True, array_like=True, gc=False):
     match: Match
     at: Position
     index: int

@@ -8,7 +8,7 @@ from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Node, SubscriptionId
 
 
-class Position(Struct, frozen=True, array_like=True, order=True):
+class Position(Struct, frozen=True, array_like=True, order=True, gc=False):
     """A place in the log of one node; offsets count records from zero."""
 
     node: Node
