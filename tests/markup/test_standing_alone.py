@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from tests.effort import examples
 from tests.markup.fragments import elements
 
 from tocsin.markup import xml
@@ -47,7 +48,7 @@ def holder_of(root: etree._Element) -> etree._Element:
 
 
 @given(messages())
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_the_bytes_of_a_child_say_what_its_serialisation_says(data: bytes) -> None:
     try:
         parent = holder_of(xml.parse(data))

@@ -4,6 +4,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from tests.effort import examples
 
 from tocsin.matching.topics import REMEMBERED_TOPICS, TopicIndex, topic_matches
 from tocsin.model.filters import DESCEND, TopicIs
@@ -43,7 +44,7 @@ def as_regex(path: Path) -> str:
 
 
 @given(EXPRESSIONS, TOPICS)
-@settings(max_examples=500)
+@settings(max_examples=examples(200))
 def test_the_oracle_agrees_with_regular_expressions(expression: TopicIs, topic: Topic) -> None:
     text = "".join(f"/{{{step.namespace}}}{step.local}" for step in topic.steps)
     expected = any(re.fullmatch(as_regex(path), text) for path in expression.alternatives)
@@ -83,7 +84,7 @@ class Index(RuleBasedStateMachine):
 
 
 TestIndex = Index.TestCase
-TestIndex.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestIndex.settings = settings(max_examples=examples(40), stateful_step_count=30, deadline=None)
 
 
 def test_removing_what_is_not_there_changes_nothing() -> None:

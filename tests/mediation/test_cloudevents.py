@@ -7,6 +7,7 @@ from cloudevents.core.bindings.http import HTTPMessage, from_http_event, to_bina
 from cloudevents.core.v1.event import CloudEvent
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.mediation.requests import NOW, accepted
 
 from tocsin.mediation import cloudevents
@@ -164,7 +165,7 @@ def bytes_of(data: object, media_type: str) -> object:
 
 
 @given(sdk_events(), st.booleans(), st.booleans())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_what_the_sdk_sends_the_sdk_receives(event: CloudEvent, in_wrapped: bool, out_wrapped: bool) -> None:
     message = to_structured_event(event) if in_wrapped else to_binary_event(event)
     read = sent(received(message), wrapped=out_wrapped)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.effort import examples
 from tests.markup.fragments import elements
 
 from tocsin.mediation import dialects, memo
@@ -165,7 +166,7 @@ def conversations(draw: st.DrawFn) -> list[Accepted]:
 
 
 @given(conversations())
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_a_warm_memo_reads_what_a_cold_one_reads(messages: list[Accepted]) -> None:
     forget()
     warm = [outcome(message) for message in messages * 2]

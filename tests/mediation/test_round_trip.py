@@ -12,6 +12,7 @@ import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 from lxml import etree
+from tests.effort import examples
 
 from tocsin.markup import xml
 from tocsin.mediation.dialects import CUSTOMISE, normalise
@@ -231,7 +232,7 @@ def test_the_table_has_a_row_for_every_pair() -> None:
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_what_arrives_is_what_the_loss_table_says(source: str, target: str) -> None:
     @given(RECORDS[source], FORMS, REFERENCES)
-    @settings(max_examples=250, deadline=None)
+    @settings(max_examples=examples(60), deadline=None)
     def check(record: Accepted, form: Form, reference: bytes) -> None:
         for sent in normalise(record):
             (read,) = normalise(delivered(sent, target, form, reference))
