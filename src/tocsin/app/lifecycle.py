@@ -21,6 +21,7 @@ from tocsin.flow.flow import Flow, normalise
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Accepted, Changed
+from tocsin.store.appender import BeforeMark
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
 from tocsin.store.errors import NoDirectory
@@ -47,25 +48,10 @@ async def open_node(
 
     `own` are the hosts and ports at which it is reached: nothing is delivered to them.
     """
-    data = settings.data
-    try:
-        data.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise NoDirectory(f"{data} cannot be the data directory: {problem.strerror}") from problem
     async with contextlib.AsyncExitStack() as stack:
-        store = Store.open(data / "tocsin.db")
-        stack.callback(store.close)
-        store.claim_engine(settings.engine)
-        log = Log.open(data / "log", segment_bytes=settings.log.segment_bytes, before_mark=_apply_to(store))
-        stack.push_async_callback(log.close)
-        outcomes = Log.open(data / "outcomes", segment_bytes=settings.log.segment_bytes)
-        stack.push_async_callback(outcomes.close)
-        for each in (log.repaired, outcomes.repaired):
-            if each:
-                report(each)
-        name = _name(store)
+        store, log, outcomes = _open_files(settings, stack, report)
         store.set_meta("base_url", base_url)
-        reader = LogReader(data / "log")
+        reader = LogReader(settings.data / "log")
         _catch_up(store, reader)
         guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
         client = HttpClient(timeout=settings.delivery.timeout, guard=guard)
@@ -73,17 +59,9 @@ async def open_node(
         engine = _engine(settings, base_url, store, reader, stack)
         sending = Sending(store, outcomes)
         sending.engine = engine
-        node = Node(name, settings, base_url, log, store, engine, sending, guard)
-        deliverer = Deliverer(
-            client,
-            _patience(settings),
-            prepare=sending.prepare,
-            settled=sending.settled,
-            backlog=sending.backlog,
-            now=cast(Callable[[], Instant], time.time_ns),  # `node.now` without the way there
-            random=random.Random(),
-        )
+        node = Node(_name(store), settings, base_url, log, store, engine, sending, guard)
         _remember_recent(node, reader)
+        deliverer = _deliverer(node, client)
         engine.start(deliverer)
         await sending.offer_redriven()
         async with _background(node, report):
@@ -91,6 +69,50 @@ async def open_node(
         await deliverer.drain(DRAIN_SECONDS)
         await deliverer.close()
         await save(node)
+
+
+def _open_files(
+    settings: Settings, stack: contextlib.AsyncExitStack, report: Callable[[str], None]
+) -> tuple[Store, Log, Log]:
+    data, segment_bytes = settings.data, settings.log.segment_bytes
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise NoDirectory(f"{data} cannot be the data directory: {problem.strerror}") from problem
+    store = Store.open(data / "tocsin.db")
+    stack.callback(store.close)
+    store.claim_engine(settings.engine)
+    # Before readers see a change in the log they can ask for it in the store.
+    log = Log.open(data / "log", segment_bytes=segment_bytes, before_mark=cast(BeforeMark, store.apply))
+    stack.push_async_callback(log.close)
+    outcomes = Log.open(data / "outcomes", segment_bytes=segment_bytes)
+    stack.push_async_callback(outcomes.close)
+    for each in (log.repaired, outcomes.repaired):
+        if each:
+            report(each)
+    return store, log, outcomes
+
+
+def _deliverer(node: Node, client: HttpClient) -> Deliverer:
+    sending, asked = node.sending, node.settings.delivery
+    patience = DeliverySettings(
+        window=asked.queue,
+        attempts=asked.attempts,
+        first_delay=asked.first_backoff,
+        longest_delay=asked.longest_backoff,
+        failures_to_open=asked.breaker_failures,
+        cool_down=min(FIRST_COOL_DOWN, asked.breaker_cooldown),
+        longest_cool_down=asked.breaker_cooldown,
+    )
+    return Deliverer(
+        client,
+        patience,
+        prepare=sending.prepare,
+        settled=sending.settled,
+        backlog=sending.backlog,
+        now=cast(Callable[[], Instant], time.time_ns),  # `node.now` without the way there
+        random=random.Random(),
+    )
 
 
 async def save(node: Node) -> None:
@@ -139,11 +161,6 @@ async def _reap(node: Node) -> None:
         await node.end(subscription, "expired")
 
 
-def _apply_to(store: Store) -> Callable[..., None]:
-    """Before readers see a change in the log they can ask for it in the store."""
-    return lambda changes: store.apply(changes)
-
-
 def _catch_up(store: Store, reader: LogReader) -> None:
     """Changes that were on disk in the log, but not yet in the store, when the process ended."""
     missing: list[Changed] = []
@@ -185,16 +202,3 @@ def _name(store: Store) -> NodeName:
         name = f"node-{uuid.uuid4().hex[:8]}"
         store.set_meta("node", name)
     return NodeName(name)
-
-
-def _patience(settings: Settings) -> DeliverySettings:
-    asked = settings.delivery
-    return DeliverySettings(
-        window=asked.queue,
-        attempts=asked.attempts,
-        first_delay=asked.first_backoff,
-        longest_delay=asked.longest_backoff,
-        failures_to_open=asked.breaker_failures,
-        cool_down=min(FIRST_COOL_DOWN, asked.breaker_cooldown),
-        longest_cool_down=asked.breaker_cooldown,
-    )

@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 
 import msgspec
 
@@ -13,6 +13,7 @@ from tocsin.app.settings import Settings
 from tocsin.store.outbox import Outbox
 
 STOP_SECONDS = 30.0
+JVM_SECONDS = 5.0
 
 
 class PipelineProcess:
@@ -53,16 +54,20 @@ class PipelineProcess:
         self.first_batch.set()
 
     async def stop(self) -> None:
-        """Lets the running batch finish."""
+        """Lets the running batch finish, and returns when the JVM is gone too."""
         self.stopping = True
         if self._process.returncode is None:
             self._process.send_signal(signal.SIGTERM)
-        try:
-            async with asyncio.timeout(STOP_SECONDS):
-                await self._process.wait()
-        except TimeoutError:
-            os.killpg(self._process.pid, signal.SIGKILL)
-            await self._process.wait()
+        if not await _within(STOP_SECONDS, self._process.wait()) or not await _within(JVM_SECONDS, self._group_gone()):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        await self._process.wait()
+
+    async def _group_gone(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            while True:
+                os.killpg(self._process.pid, 0)
+                await asyncio.sleep(0.02)
 
     def _hear(self, event: dict[str, object]) -> None:
         match event:
@@ -98,3 +103,12 @@ async def pipeline_process(settings: Settings) -> AsyncIterator[PipelineProcess]
     finally:
         await pipeline.stop()
         await listening
+
+
+async def _within(seconds: float, work: Awaitable[object]) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            await work
+    except TimeoutError:
+        return False
+    return True

@@ -1,11 +1,12 @@
 """The engine: takes subscriptions as they change, says who wants a notification."""
 
-from collections.abc import Iterable
-
 from tocsin.matching.topics import TopicIndex, topic_matches
 from tocsin.model.identity import SubscriptionId
+from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
+
+ROOM = 1 << 20  # so many candidates are remembered, over all topics
 
 
 class Engine:
@@ -15,9 +16,12 @@ class Engine:
         self._subscriptions: dict[SubscriptionId, Subscription] = {}
         self._topics: TopicIndex[SubscriptionId] = TopicIndex()
         self._generic: dict[SubscriptionId, None] = {}
+        self._candidates: dict[Topic, list[Subscription]] = {}  # of topics seen before, until a change
+        self._room = ROOM
 
     def apply(self, subscription: Subscription) -> None:
         """The new state of one subscription; an ended one leaves the index."""
+        self._forget()
         if (old := self._subscriptions.pop(subscription.id, None)) is not None:
             self._remove(old)
         if subscription.state == "ended":
@@ -30,17 +34,31 @@ class Engine:
 
     def match(self, notification: Notification) -> list[Subscription]:
         """Those that want it, as of its position and accept time, in the order of their ids."""
-        found = self._topics.match(notification.topic)
-        candidates: Iterable[SubscriptionId] = sorted((*found, *self._generic)) if self._generic else sorted(found)
-        at, when = notification.at, notification.when
+        topic, at, when = notification.topic, notification.at, notification.when
+        candidates = self._candidates.get(topic)
+        if candidates is None:
+            candidates = self._remember(topic)
         return [
             subscription
-            for subscription in map(self._subscriptions.__getitem__, candidates)
-            if subscription.wants_at(at, when) and rest_matches(subscription, notification)
+            for subscription in candidates
+            if subscription.wants_at(at, when)
+            and (len(subscription.filters) < 2 or rest_matches(subscription, notification))
         ]
 
     def __len__(self) -> int:
         return len(self._subscriptions)
+
+    def _remember(self, topic: Topic) -> list[Subscription]:
+        names = sorted((*self._topics.match(topic), *self._generic))
+        self._room -= len(names) + 1
+        if self._room < 0:
+            self._forget()
+        found = self._candidates[topic] = [self._subscriptions[name] for name in names]
+        return found
+
+    def _forget(self) -> None:
+        self._candidates.clear()
+        self._room = ROOM
 
     def _remove(self, subscription: Subscription) -> None:
         if subscription.filters:

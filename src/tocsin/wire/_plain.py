@@ -87,16 +87,16 @@ class Plain:
         route.idle = self._idle.setdefault((route.name, route.port), route.idle)
         return route
 
-    def post(self, route: Route, headers: Pairs, body: bytes, done: Done) -> None:
+    def post(self, route: Route, headers: Pairs, body: bytes, done: Done, now: float) -> None:
         """BadAddress when a header cannot be written, Unusual when libcurl must do it."""
         head = route.head if headers is route.headers else route.use(headers)
         request = b"%b%d\r\n\r\n%b" % (head, len(body), body)
         if route.idle:
             connection = route.idle.pop()
-            connection.done, connection.started = done, monotonic()
+            connection.done, connection.started = done, now
             self._send(connection, request)
         else:
-            self._open(route, deque(route.addresses), done, request, monotonic())
+            self._open(route, deque(route.addresses), done, request, now)
 
     def close(self) -> list[Done]:
         """Those who wait; they are the caller's to answer."""

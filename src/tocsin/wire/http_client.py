@@ -51,12 +51,12 @@ class HttpClient:
 
     def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
         """`done` is called once, later, never from inside."""
-        route = self._routes.get(url)
-        if route is not None and headers is route.headers and route.until > monotonic() and not self._closed:
-            self._plain.post(route, headers, body, done)
+        route, now = self._routes.get(url), monotonic()
+        if route is not None and headers is route.headers and route.until > now and not self._closed:
+            self._plain.post(route, headers, body, done, now)
             return
         pin = self._pins.get(url)
-        if pin is None or pin.until < monotonic() or self._closed:
+        if pin is None or pin.until < now or self._closed:
             self._resolve(url, done, partial(self._post, url, headers, body, done))
         else:
             self._post(url, headers, body, done, pin)
@@ -99,7 +99,7 @@ class HttpClient:
 
     def _post(self, url: str, headers: Pairs, body: bytes, done: Done, pin: Pin) -> None:
         try:
-            self._plain.post(self._route(url, pin), headers, body, done)
+            self._plain.post(self._route(url, pin), headers, body, done, monotonic())
         except Unusual:
             self._post_by_libcurl(url, headers, body, done, pin)
         except BadAddress as error:
