@@ -131,3 +131,15 @@ def test_several_may_open_a_new_outbox_at_once(tmp_path: Path) -> None:
         outputs = list(pool.map(lambda child: child.communicate(timeout=60)[0], children))
     assert outputs == [b"True\n"] * 4
     assert Outbox.open(path, read_only=True).committed() == {0, 1, 2, 3}
+
+
+def test_the_last_batch_is_the_last_of_the_stream(tmp_path: Path) -> None:
+    outbox = Outbox.open(tmp_path / "outbox.db")
+    assert outbox.last() is None
+    outbox.publish(-7, (), rows=1, end="{}")
+    assert outbox.last() is None
+    for batch in (0, 1):
+        outbox.publish(batch, (), rows=1, end="{}")
+    last = outbox.last()
+    assert last is not None
+    assert last.id == 1

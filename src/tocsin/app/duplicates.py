@@ -5,7 +5,7 @@ import asyncio
 from tocsin.model.identity import Instant, after
 from tocsin.model.notification import Notification
 
-Key = tuple[str, str]
+Key = tuple[str, str, int]
 REMEMBERED_SECONDS = 600.0
 
 
@@ -34,7 +34,10 @@ def _failed(future: "asyncio.Future[int]") -> bool:
 
 
 def key_of(notification: Notification) -> Key | None:
-    """None for an id that was made here: it cannot come twice."""
+    """None for an id that was made here: it cannot come twice.
+
+    Producers that do not name themselves may number their messages alike, so there the content counts too.
+    """
     if notification.id.startswith(f"urn:uuid:{notification.cause}"):
         return None
-    return notification.producer, notification.id
+    return notification.producer, notification.id, 0 if notification.producer else hash(notification.payload.data)

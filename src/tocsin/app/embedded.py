@@ -3,8 +3,10 @@
 import asyncio
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import cast
 
+from tocsin.app.sending import REDRIVEN
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place
 from tocsin.flow.flow import Flow, normalise
@@ -13,6 +15,7 @@ from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.store.codec import decode
 from tocsin.store.database import Store
@@ -20,6 +23,7 @@ from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.log_reader import LogReader
 
 Wanted = tuple[Notification, Subscription]
+PAGE = 10_000  # records
 
 
 class EmbeddedEngine:
@@ -28,6 +32,7 @@ class EmbeddedEngine:
         self.deliverer: Deliverer
         self.matched_to = 0
         self.matched = 0
+        self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
         self._saved: tuple[int, dict[SubscriptionId, Place]] | None = None
 
     def start(self, deliverer: Deliverer) -> None:
@@ -44,7 +49,7 @@ class EmbeddedEngine:
             if isinstance(record, Changed):
                 self.changed(record)
             else:
-                self.accepted(offset, normalise(record))
+                self.accepted(offset, readable(record))
 
     def changed(self, change: Changed) -> None:
         self._flow.apply(change.subscription)
@@ -69,7 +74,15 @@ class EmbeddedEngine:
         """The cursor is the deliverer's own."""
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
-        return await asyncio.to_thread(self._read_backlog, subscription, after, limit)
+        """Page by page: a long stretch that nobody wants holds no thread for long, and is not read twice."""
+        known, offset = self._read_to.pop(subscription, (after, after[0]))
+        offset = offset if known == after else after[0]
+        while True:
+            found, offset, end = await asyncio.to_thread(self._read_page, subscription, after, offset, limit)
+            if found or offset >= end:
+                self._read_to.pop(subscription, None)
+                return found
+            self._read_to[subscription] = (after, offset)
 
     async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None:
         progress = (self.matched_to, own_lanes(self.deliverer.unsettled()))
@@ -77,17 +90,19 @@ class EmbeddedEngine:
             await asyncio.to_thread(self._store.save_progress, *progress, dead, revived)
             self._saved = progress
 
-    def _read_backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> list[Entry]:
+    def _read_page(
+        self, subscription: SubscriptionId, after: Place, start: int, limit: int
+    ) -> tuple[list[Entry], int, int]:
+        """What is wanted of a page, where the page ends, and where the log does."""
         end = self._reader.end()  # before the history: the changes below it are in the store
         history = self._store.history(subscription)
-        found: list[Entry] = []
-        for notification, wanted in self._wanted(history, max(after[0], self._reader.start()), end):
-            place = (notification.at.offset, notification.index)
-            if place > after:
-                found.append(Entry(subscription, place, (notification, wanted)))
-                if len(found) == limit:
-                    break
-        return found
+        start = max(start, self._reader.start())
+        stop = min(start + PAGE, end)
+        wanted = (
+            Entry(subscription, (notification.at.offset, notification.index), (notification, state))
+            for notification, state in self._wanted(history, start, stop)
+        )
+        return list(islice((entry for entry in wanted if entry.place > after), limit)), stop, end
 
     def _wanted(self, history: Sequence[Changed], start: int, end: int) -> Iterator[Wanted]:
         """What one subscription wants of the log, each notification as of the state it met."""
@@ -97,11 +112,19 @@ class EmbeddedEngine:
             state = bisect_right(offsets, offset) - 1
             if state < 0 or not isinstance(record, Accepted):
                 continue
-            for notification in normalise(record):
+            for notification in readable(record):
                 if matches(history[state].subscription, notification):
                     yield notification, history[state].subscription
 
 
+def readable(record: Accepted) -> tuple[Notification, ...]:
+    """None where today's rules refuse what was accepted under others: one such record must not stop the rest."""
+    try:
+        return normalise(record)
+    except Refusal:
+        return ()
+
+
 def own_lanes(places: Mapping[SubscriptionId, Place]) -> dict[SubscriptionId, Place]:
     """Without the lanes of what is tried again: those are dead letters until they are delivered."""
-    return {name: place for name, place in places.items() if not name.startswith("again:")}
+    return {name: place for name, place in places.items() if not name.startswith(REDRIVEN)}

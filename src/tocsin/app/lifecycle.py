@@ -9,15 +9,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from typing import cast
 
 from tocsin.app.duplicates import REMEMBERED_SECONDS, key_of
-from tocsin.app.embedded import EmbeddedEngine
+from tocsin.app.embedded import EmbeddedEngine, readable
 from tocsin.app.node import Node
 from tocsin.app.outbox_engine import POLL_SECONDS, OutboxEngine
 from tocsin.app.retention import retain
 from tocsin.app.sending import Sending
 from tocsin.app.settings import Settings
+from tocsin.app.topics import SAVE_SECONDS
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.flow.flow import Flow, normalise
+from tocsin.flow.flow import Flow
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Accepted, Changed
@@ -68,7 +69,8 @@ async def open_node(
             yield node
         await deliverer.drain(DRAIN_SECONDS)
         await deliverer.close()
-        await save(node)
+        await node.sending.save()
+        await node.topic_counts.save(node.store)
 
 
 def _open_files(
@@ -115,15 +117,11 @@ def _deliverer(node: Node, client: HttpClient) -> Deliverer:
     )
 
 
-async def save(node: Node) -> None:
-    await node.sending.save()
-    await node.topic_counts.save(node.store)
-
-
 @contextlib.asynccontextmanager
 async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterator[None]:
     works: list[tuple[float, Work]] = [
-        (CHECKPOINT_SECONDS, lambda: save(node)),
+        (CHECKPOINT_SECONDS, node.sending.save),
+        (SAVE_SECONDS, lambda: node.topic_counts.save(node.store)),
         (REAP_SECONDS, lambda: _reap(node)),
         (RETAIN_SECONDS, lambda: retain(node)),
     ]
@@ -181,9 +179,9 @@ def _remember_recent(node: Node, reader: LogReader) -> None:
             continue
         record = decode(payload)
         if isinstance(record, Accepted) and record.when >= oldest:
-            notification = normalise(record)[0]
-            if (key := key_of(notification)) is not None:
-                node.duplicates.remember(key, Instant(record.when), stored)
+            for notification in readable(record)[:1]:
+                if (key := key_of(notification)) is not None:
+                    node.duplicates.remember(key, Instant(record.when), stored)
 
 
 def _engine(

@@ -140,6 +140,9 @@ class Node:
     def topics(self) -> Sequence[tuple[str, int, Instant]]:
         return self.topic_counts.rows()
 
+    def problem(self) -> str | None:
+        return self.log.refusal
+
     def figures(self) -> dict[str, Any]:
         delivery = msgspec.structs.asdict(self.engine.deliverer.figures())
         return {

@@ -70,8 +70,11 @@ class OutboxEngine:
 
     def held_from(self, log: str = "log") -> int:
         """Spark may need any of it that is in no published batch yet."""
-        batches = self._outbox.batches()
-        return int(msgspec.json.decode(batches[-1].end).get(log, 0)) if batches else 0
+        last = self._outbox.last()
+        return 0 if last is None else int(msgspec.json.decode(last.end).get(log, 0))
+
+    def all_offered(self) -> bool:
+        return not self._outbox.pending(self._last_row, 1)
 
     async def poll(self) -> None:
         """Offers what Spark published. It is behind until that was read to its end, should reading fail in between."""

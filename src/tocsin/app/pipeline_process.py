@@ -40,15 +40,15 @@ class PipelineProcess:
         if not path.exists():
             return 0
         with contextlib.closing(Outbox.open(path, read_only=True)) as outbox:
-            batches = [each for each in outbox.batches() if each.id >= 0]
-        return int(msgspec.json.decode(batches[-1].end)["log"]) if batches else 0
+            last = outbox.last()
+        return 0 if last is None else int(msgspec.json.decode(last.end)["log"])
 
     async def listen(self) -> None:
         assert self._process.stdout is not None
         async for line in self._process.stdout:
             self._hear(msgspec.json.decode(line))
         code = await self._process.wait()
-        if code != 0 and not self.stopping and self.failure is None:
+        if not self.stopping and self.failure is None:
             self.failure = f"the data pipeline ended with code {code}; see {self._settings.data / 'spark.log'}"
         self.ready.set()
         self.first_batch.set()

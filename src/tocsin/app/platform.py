@@ -9,6 +9,7 @@ from typing import Any
 
 from tocsin.app.demo import Demo, demo
 from tocsin.app.node import Node
+from tocsin.app.outbox_engine import OutboxEngine
 from tocsin.app.pipeline_process import PipelineProcess, pipeline_process
 from tocsin.app.serving import serving
 from tocsin.app.settings import Settings
@@ -65,16 +66,18 @@ class Platform:
         deadline = time.monotonic() + DRAIN_SECONDS
         while time.monotonic() < deadline and self.pipeline.failure is None:
             read_to = await asyncio.to_thread(self.pipeline.read_to)
-            if read_to >= self.node.log.durable and self._all_sent():
+            if read_to >= self.node.log.durable and await asyncio.to_thread(self._all_offered) and self._idle():
                 return True
             await asyncio.sleep(0.1)
         return False
 
-    def _all_sent(self) -> bool:
-        settled = self.node.engine.deliverer.idle()
-        if self.node.settings.engine == "embedded":
-            return settled
-        return settled and self.node.engine.matched >= self.pipeline.deliveries
+    def _all_offered(self) -> bool:
+        """Whether the senders know of all that is to be sent."""
+        engine = self.node.engine
+        return not isinstance(engine, OutboxEngine) or engine.all_offered()
+
+    def _idle(self) -> bool:
+        return self.node.engine.deliverer.idle()
 
 
 @contextlib.asynccontextmanager

@@ -18,6 +18,7 @@ from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.log import Log
 
 MOST_REDRIVEN = 1000  # in memory at a time; the rest waits in the store
+MOST_TOLD = 100_000  # outcomes that wait for their log; the history is the poorer for what is beyond, delivery is not
 REDRIVEN = "again:"  # a lane of its own: what is tried again must not wait behind what is new, nor be taken for old
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -99,7 +100,7 @@ class Sending:
                 if told:
                     await self.outcomes.append(_encode(told))
             except Exception:
-                self._told[:0], self._dead[:0], self._revived[:0] = told, dead, revived
+                self._told[:0], self._dead[:0], self._revived[:0] = told[-MOST_TOLD:], dead, revived
                 self._redriven[:0] = redriven
                 raise
             for each in redriven:

@@ -11,11 +11,13 @@ from tocsin.model.notification import Notification
 from tocsin.store.database import Store
 
 _META = "topics"
-MOST_TOPICS = 10_000
+MOST_TOPICS = 2_000
+LONGEST_NAME = 256
+SAVE_SECONDS = 5.0
 
 
 class TopicCounts:
-    """Kept with each checkpoint, so that a crash loses counts of a moment at most."""
+    """Bounded, the oldest go first; kept every few seconds, so that a crash loses counts of a moment at most."""
 
     def __init__(self, seen: dict[str, tuple[int, Instant]]) -> None:
         self._seen = seen
@@ -31,6 +33,8 @@ class TopicCounts:
         for each in notifications:
             entry = self._fresh.get(each.topic)
             if entry is None:
+                if len(self._fresh) >= MOST_TOPICS:
+                    self._fold()
                 self._fresh[each.topic] = [1, each.when]
             else:
                 entry[0] += 1
@@ -50,10 +54,12 @@ class TopicCounts:
     def _fold(self) -> None:
         fresh, self._fresh = self._fresh, {}
         self._unsaved = self._unsaved or bool(fresh)
-        for topic, (count, last) in fresh.items():
-            name = str(topic)
-            if name in self._seen or len(self._seen) < MOST_TOPICS:
-                self._seen[name] = (self._seen.get(name, (0, 0))[0] + count, Instant(last))
+        for topic, (count, last) in sorted(fresh.items(), key=lambda each: each[1][1]):
+            name = str(topic)[:LONGEST_NAME]
+            before, _ = self._seen.pop(name, (0, 0))
+            if len(self._seen) >= MOST_TOPICS:
+                del self._seen[next(iter(self._seen))]
+            self._seen[name] = (before + count, Instant(last))
 
 
 def _save(store: Store, seen: dict[str, tuple[int, Instant]]) -> None:

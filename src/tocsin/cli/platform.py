@@ -42,11 +42,11 @@ async def _watch(running: Platform, seconds: float | None, stop: asyncio.Event) 
     if words.is_terminal:
         with Live(console=words, refresh_per_second=4) as live:
             while not run.done():
-                live.update(_screen(running))
+                live.update(_screen(running, await asyncio.to_thread(running.pipeline.read_to)))
                 await asyncio.wait({run}, timeout=0.25)
     else:
         while not run.done():
-            say(_line(running))
+            say(_line(running, await asyncio.to_thread(running.pipeline.read_to)))
             await asyncio.wait({run}, timeout=LINE_SECONDS)
     await run
 
@@ -65,8 +65,8 @@ async def _until_spark(running: Platform, run: "asyncio.Task[None]") -> None:
         say(f"Spark is ready after {time.monotonic() - running.began:.1f} s")
 
 
-def _screen(running: Platform) -> Group:
-    return Group(*_demo_tables(running), Text(_line(running)))
+def _screen(running: Platform, read_to: int) -> Group:
+    return Group(*_demo_tables(running), Text(_line(running, read_to)))
 
 
 def _demo_tables(running: Platform) -> list[Table]:
@@ -84,9 +84,9 @@ def _demo_tables(running: Platform) -> list[Table]:
     return [who, whom]
 
 
-def _line(running: Platform) -> str:
+def _line(running: Platform, read_to: int) -> str:
     summary, pipeline = running.summary(), running.pipeline
-    lag = max(0, running.node.log.durable - pipeline.read_to())
+    lag = max(0, running.node.log.durable - read_to)
     return (
         f"published {summary['published']:,}  matched {summary['matched']:,}  delivered {summary['delivered']:,}  "
         f"dead letters {summary['dead_letters']:,}  |  Spark {pipeline.state}: {pipeline.batches:,} batches, "

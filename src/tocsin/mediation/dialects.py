@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from tocsin.mediation import cloudevents, raw, soap, wse_2004_08, wsn_1_3
 from tocsin.mediation.memo import EnvelopeMemo, Recalled
-from tocsin.mediation.operations import Answer, Context, Publish, Reply, Request
+from tocsin.mediation.operations import Answer, Context, Reply, Request
 from tocsin.mediation.soap import Envelope
 from tocsin.model import names
 from tocsin.model.identity import Instant, Pairs
@@ -38,7 +38,7 @@ class Heard(Struct, frozen=True):
 
 
 def dialect_of(envelope: Envelope) -> str:
-    """By the first body child alone: real clients send other actions, or none (WS rules 1 and 4)."""
+    """By the first body child alone: real clients send other actions, or none."""
     name = _OPERATIONS.get(envelope.operation)
     if name is None:
         shown = envelope.operation or "an empty Body"
@@ -102,7 +102,3 @@ def topic_of_door(door: str) -> Topic | None:
     if found is None:
         raise Refusal("bad-topic-expression", f"the address ends in {tail!r}, which is not a topic such as a/b")
     return found
-
-
-def is_publish(request: Request) -> bool:
-    return isinstance(request, Publish)

@@ -70,6 +70,11 @@ class Log:
         """What was cut off when the log was opened."""
         return self._appender.repaired
 
+    @property
+    def refusal(self) -> str | None:
+        """Why every append is refused until the log is opened again."""
+        return None if self._refusal is None else str(self._refusal)
+
     def append(self, payload: bytes, companion: object = None) -> asyncio.Future[int]:
         """The record has the offset `next_offset` from now on; the future has it once the record is on disk.
 

@@ -67,6 +67,12 @@ class Outbox:
         query = "SELECT id, rows, deliveries, stop, time FROM batch ORDER BY id"
         return [Batch(*row) for row in self._connection.rows(query)]
 
+    def last(self) -> Batch | None:
+        """The last batch of the stream; replays have negative ids and do not count."""
+        query = "SELECT id, rows, deliveries, stop, time FROM batch WHERE id >= 0 ORDER BY id DESC LIMIT 1"
+        rows = self._connection.rows(query)
+        return Batch(*rows[0]) if rows else None
+
     def committed(self) -> set[int]:
         return {row[0] for row in self._connection.rows("SELECT id FROM batch")}
 

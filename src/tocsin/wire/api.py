@@ -1,5 +1,6 @@
 """`/api`: JSON for programs and people, described by `/api/openapi.json`."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -77,7 +78,8 @@ class _Handlers:
     async def dead_letters(self, request: Request) -> Response:
         limit = _limit(request)
         after = _number(request, "after", 0)
-        found = self._broker.dead_letters(after, limit, request.query_params.get("subscription"))
+        subscription = request.query_params.get("subscription")
+        found = await asyncio.to_thread(self._broker.dead_letters, after, limit, subscription)
         items = [DeadLetterDocument.of(each) for each in found]
         return _json(Page(items, str(items[-1].id) if len(items) == limit else None))
 
@@ -100,6 +102,8 @@ class _Handlers:
 
     async def healthz(self, request: Request) -> Response:
         del request
+        if (problem := self._broker.problem()) is not None:
+            return _json({"status": "failing", "reason": problem}, 503)
         return _json({"status": "ok"})
 
     async def _read(self, request: Request, kind: Any) -> Any:

@@ -94,7 +94,7 @@ _EMPTY_BODY = {"type": "http.response.body", "body": b""}
 
 
 async def send_accepted(send: Send) -> None:
-    """202 and an empty body: the one answer to a one-way message that every client takes (WS rule 7)."""
+    """202 and an empty body: the one answer to a one-way message that every client takes."""
     await send(_ACCEPTED_START)
     await send(_EMPTY_BODY)
 
