@@ -1,19 +1,25 @@
 """Old segments of the log go; a subscription that still needs them gets dead letters instead of silence."""
 
 import asyncio
+import contextlib
 import time
 from itertools import takewhile
 
+import msgspec
+
 from tocsin.app.embedded import EmbeddedEngine, own_lanes
 from tocsin.app.node import Node
+from tocsin.app.outbox_engine import OutboxEngine
 from tocsin.delivery.entry import Entry, Place
 from tocsin.model.delivery import Outcome
-from tocsin.model.identity import SubscriptionId
+from tocsin.model.identity import SECOND, SubscriptionId
 from tocsin.store.log import Log
+from tocsin.store.outbox import Outbox
 from tocsin.store.segment import Segment
 
 _PAGE = 1000
 _LAST_INDEX = 1 << 30
+ABANDONED = 86_400 * SECOND
 
 
 async def retain(node: Node) -> None:
@@ -27,10 +33,22 @@ def _expendable(node: Node, log: Log, name: str) -> list[Segment]:
     """Spark has not seen what is in no published batch: that is kept, whatever its size."""
     limits = node.settings.log
     segments = log.retain(max_bytes=limits.retain_bytes, max_age=limits.retain_age, now=time.time())
-    if isinstance(node.engine, EmbeddedEngine) or not segments:
+    if not segments:
         return segments
-    seen = node.engine.held_from(name)
-    return list(takewhile(lambda each: each.stop <= seen, segments))
+    seen = node.engine.held_from(name) if isinstance(node.engine, OutboxEngine) else _seen_beside(node, name)
+    return segments if seen is None else list(takewhile(lambda each: each.stop <= seen, segments))
+
+
+def _seen_beside(node: Node, name: str) -> int | None:
+    """How far a pipeline is that keeps tables beside the embedded engine; None where none has worked for a day."""
+    path = node.settings.data / "outbox.db"
+    if not path.exists():
+        return None
+    with contextlib.closing(Outbox.open(path, read_only=True)) as outbox:
+        last = outbox.last()
+    if last is None or last.when + ABANDONED < node.now():
+        return None
+    return int(msgspec.json.decode(last.end).get(name, 0))
 
 
 async def _retain_log(node: Node) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import httptools
 
+LONGEST_HEAD = 64 << 10
+
 
 class Reading:
     """`complete` once the final answer is whole; an interim one (100, 103) is passed over."""
@@ -18,6 +20,7 @@ class Reading:
         self.retry_after = 0.0
         self.complete = self.keep = False
         self._headed = self._framed = False
+        self._head = 0
         self._body: list[bytes] = []
 
     def feed(self, data: bytes) -> str:
@@ -30,6 +33,10 @@ class Reading:
             if not self.complete:  # what follows a whole answer was not asked for
                 return f"the answer is not HTTP: {error}"
             self.keep = False
+        if not self._headed and not self.complete:
+            self._head += len(data)
+            if self._head > LONGEST_HEAD:
+                return f"the answer has more than {LONGEST_HEAD} bytes of headers"
         return ""
 
     def ended(self) -> str:

@@ -29,13 +29,14 @@ def system_lookup(host: str, port: int) -> Sequence[str]:
 
 
 class Resolver:
-    """A name that does not resolve holds one thread of its own and nobody else's deliveries."""
+    """A name that does not resolve holds one thread; names that once did go on with what was found last."""
 
     def __init__(self, lookup: Lookup, *, patience: float, keep: float = 60.0, threads: int = 32) -> None:
         self._loop = asyncio.get_running_loop()
         self._lookup, self._patience, self._keep = lookup, patience, keep
         self._threads = ThreadPoolExecutor(threads, "resolver")
         self._waiting: dict[tuple[str, int], list[Found]] = {}
+        self._late: dict[tuple[str, int], asyncio.TimerHandle] = {}
         self._running: set[tuple[str, int]] = set()
         self._names: dict[tuple[str, int], Pin] = {}
         self.pins: dict[str, Pin] = {}
@@ -66,7 +67,8 @@ class Resolver:
         waiting = self._waiting.setdefault(at, [])
         waiting.append(found)
         if len(waiting) == 1:
-            self._loop.call_later(self._patience, self._answer, at, Pin(error=f"{at[0]} was not resolved in time"))
+            pin = self._names.get(at) or Pin(error=f"{at[0]} was not resolved in time")
+            self._late[at] = self._loop.call_later(self._patience, self._answer, at, pin)
         if at not in self._running:
             self._running.add(at)
             task = self._loop.run_in_executor(self._threads, self._look, at)
@@ -89,5 +91,7 @@ class Resolver:
         self._answer(at, pin)
 
     def _answer(self, at: tuple[str, int], pin: Pin) -> None:
+        if (late := self._late.pop(at, None)) is not None:
+            late.cancel()
         for found in self._waiting.pop(at, ()):
             found(pin)
