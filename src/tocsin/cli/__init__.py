@@ -1,7 +1,10 @@
 """The commands: thin. JSON goes to standard output alone, words to standard error."""
 
+from typing import Annotated
+
 import typer
 
+from tocsin import __version__
 from tocsin.cli import benches, broker, clients, configuration, letters, mediation, pipeline
 
 application = typer.Typer(
@@ -15,6 +18,21 @@ for commands in (broker, clients, mediation, letters, configuration):
     commands.register(application)
 application.add_typer(pipeline.application, name="pipeline")
 application.add_typer(benches.application, name="bench")
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@application.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    del version
 
 
 def main() -> None:
