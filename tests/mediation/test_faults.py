@@ -68,7 +68,7 @@ def test_every_fault_is_an_envelope_with_all_prefixes_declared(
 @pytest.mark.parametrize("reason", REASONS)
 @pytest.mark.parametrize("dialect", ["wsn-1.3", "wse-2004-08"])
 def test_soap_1_1_s6_2_is_500_and_soap_1_2_part_2_s7_5_2_splits(reason: Reason, dialect: str) -> None:
-    expected = {"too-large": 413, "overloaded": 503, "cannot-store": 503}
+    expected = {"too-large": 413, "too-slow": 408, "overloaded": 503, "cannot-store": 503}
     assert made(reason, dialect, "1.1").status == expected.get(reason, 500)
     assert made(reason, dialect, "1.2").status == expected.get(reason, 500 if reason in OUR_FAULT else 400)
 

@@ -57,6 +57,7 @@ STATUS: dict[Reason, int] = {
     "unknown-subscription": 404,
     "unknown-operation": 404,
     "too-large": 413,
+    "too-slow": 408,
     "overloaded": 503,
     "cannot-store": 503,
 }
@@ -70,7 +71,7 @@ def fault(context: Context, refusal: Refusal, now: Instant) -> Reply:
     write = _soap_11 if context.soap == "1.1" else _soap_12
     content = write(name, refusal, ours, _detail(name, refusal, now))
     status = STATUS.get(refusal.reason, 0)
-    if status not in (413, 503):
+    if status not in (408, 413, 503):
         status = 500 if ours or context.soap == "1.1" else 400
     answer = soap.reply(context, _action(context), content, status=status)
     return Reply(status, answer.headers + (_RETRY_AFTER if status == 503 else ()), answer.body)

@@ -17,6 +17,7 @@ Reason = Literal[
     "unsupported-delivery",
     "bad-consumer",
     "too-large",
+    "too-slow",
     "overloaded",
     "cannot-store",
 ]

@@ -1,5 +1,6 @@
 """Bare ASGI: on the hot doors a framework would cost more than the work itself."""
 
+import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
@@ -19,6 +20,9 @@ Headers = Iterable[tuple[bytes, bytes]]
 _PACKED = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
+BODY_SECONDS = 30.0
+
+
 class Disconnected(Exception):
     """The caller went away before it had said everything."""
 
@@ -28,6 +32,16 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     length = header(scope, b"content-length")
     if length.isdigit() and int(length) > limit:
         raise _too_large(limit)
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            body = await _received(receive, limit)
+    except TimeoutError:
+        raise Refusal("too-slow", f"the body did not come within {BODY_SECONDS:.0f} seconds") from None
+    encoding = header(scope, b"content-encoding")
+    return _unpacked(body, encoding, limit) if encoding else body
+
+
+async def _received(receive: Receive, limit: int) -> bytes:
     message = await receive()
     body: bytes = message.get("body", b"")
     parts: list[bytes] = []
@@ -41,9 +55,7 @@ async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
         raise Disconnected
     if size > limit:
         raise _too_large(limit)
-    body = b"".join((*parts, body)) if parts else body
-    encoding = header(scope, b"content-encoding")
-    return _unpacked(body, encoding, limit) if encoding else body
+    return b"".join((*parts, body)) if parts else body
 
 
 def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+import resource
 import socket
 from collections.abc import AsyncIterator, Iterator
 
@@ -45,6 +46,7 @@ async def served(application: Application, listener: socket.socket) -> AsyncIter
         await task
 
 
+MOST_DESCRIPTORS = 65_536
 _UPGRADE = re.compile(rb"\r\nupgrade(?=:[ \t]*h2c[ \t]*\r\n)", re.IGNORECASE)
 
 
@@ -59,6 +61,15 @@ class _Protocol(HttpToolsProtocol):
             head, blank, body = data.partition(b"\r\n\r\n")
             data = _UPGRADE.sub(b"\r\nx-offer", head + blank) + body
         super().data_received(data)
+
+
+def _most_connections() -> int:
+    """Half of the descriptors there are: the other half is for the log, the store and the consumers."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed < most:
+        allowed = min(most, MOST_DESCRIPTORS) if most != resource.RLIM_INFINITY else MOST_DESCRIPTORS
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, most))
+    return allowed // 2
 
 
 class _Server(uvicorn.Server):
@@ -77,6 +88,7 @@ class _Server(uvicorn.Server):
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=5,
+            limit_concurrency=_most_connections(),
         )
         super().__init__(config)
         self.ready = asyncio.Event()
