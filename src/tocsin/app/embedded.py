@@ -2,7 +2,7 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import cast
 
@@ -84,11 +84,15 @@ class EmbeddedEngine:
                 return found
             self._read_to[subscription] = (after, offset)
 
-    async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None:
+    def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> Callable[[], None]:
         progress = (self.matched_to, own_lanes(self.deliverer.unsettled()))
-        if dead or revived or progress != self._saved:
-            await asyncio.to_thread(self._store.save_progress, *progress, dead, revived)
-            self._saved = progress
+
+        def write() -> None:
+            if dead or revived or progress != self._saved:
+                self._store.save_progress(*progress, dead, revived)
+                self._saved = progress
+
+        return write
 
     def _read_page(
         self, subscription: SubscriptionId, after: Place, start: int, limit: int

@@ -1,7 +1,7 @@
 """The Spark engine, seen from the node: it accepts and sends; what is between comes back through the outbox."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -56,17 +56,21 @@ class OutboxEngine:
         rows = await asyncio.to_thread(self._outbox.backlog, subscription, after[0], limit)
         return [_entry(row) for row in rows]
 
-    async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None:
+    def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> Callable[[], None]:
         """First the dead letters, then the rows they came from: a crash between the two sends again."""
         settled, self._settled = self._settled, []
-        try:
-            if dead or revived:
-                await asyncio.to_thread(self._store.save_progress, 0, {}, dead, revived)
-            if settled:
-                await asyncio.to_thread(self._outbox.settle, settled)
-        except Exception:
-            self._settled[:0] = settled
-            raise
+
+        def write() -> None:
+            try:
+                if dead or revived:
+                    self._store.save_progress(0, {}, dead, revived)
+                if settled:
+                    self._outbox.settle(settled)
+            except Exception:
+                self._settled[:0] = settled
+                raise
+
+        return write
 
     def held_from(self, log: str = "log") -> int:
         """Spark may need any of it that is in no published batch yet."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -15,6 +15,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.records import Changed
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.errors import CannotAppend
 from tocsin.store.log import Log
 
 MOST_REDRIVEN = 1000  # in memory at a time; the rest waits in the store
@@ -38,7 +39,9 @@ class Engine(Protocol):
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]: ...
 
-    async def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> None: ...
+    def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> Callable[[], None]:
+        """Taken at once; what it gives writes it down, in a thread."""
+        ...
 
 
 class Sending:
@@ -88,25 +91,39 @@ class Sending:
         return await self.engine.backlog(subscription, after, limit)
 
     async def save(self) -> None:
-        """Everything that was settled until now; what was not saved is tried again after a crash."""
+        """Everything that was settled until now; what was not saved is tried again after a crash.
+
+        First what is told of it: killed between the two, it is sent and told once more, which is the truth.
+        """
         assert self.engine is not None
         async with self._saving:
             told, self._told = self._told, []
             dead, self._dead = self._dead, []
             revived, self._revived = self._revived, []
             redriven, self._redriven = self._redriven, []
+            write = self.engine.checkpoint(dead, revived)
+            untold = await self._tell_history(told)
             try:
-                await self.engine.checkpoint(dead, revived)
-                if told:
-                    await self.outcomes.append(_encode(told))
+                await asyncio.to_thread(write)
             except Exception:
-                self._told[:0], self._dead[:0], self._revived[:0] = told[-MOST_TOLD:], dead, revived
-                self._redriven[:0] = redriven
+                self._dead[:0], self._revived[:0], self._redriven[:0] = dead, revived, redriven
                 raise
             for each in redriven:
                 del self._redriving[each]
+        if untold is not None:
+            raise untold
         if self._more_to_redrive and 2 * len(self._redriving) <= MOST_REDRIVEN:
             await self.offer_redriven()
+
+    async def _tell_history(self, told: list[Outcome]) -> CannotAppend | None:
+        """Why it could not be written, if so: progress must not wait for the history."""
+        try:
+            if told:
+                await self.outcomes.append(_encode(told))
+        except CannotAppend as problem:
+            self._told[:0] = told[-MOST_TOLD:]
+            return problem
+        return None
 
     async def redrive(self, ids: Sequence[int] | None) -> int:
         marked = await asyncio.to_thread(self._store.redrive, ids)
