@@ -1,6 +1,8 @@
 """`serve` and `up`: a node alone, and the whole platform."""
 
+import contextlib
 import os
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
@@ -33,7 +35,7 @@ def serve(
 async def _serve(settings: Settings, json: bool) -> None:
     from tocsin.app.serving import serving
 
-    with until_signalled() as stop, _clear_errors():
+    with until_signalled() as stop, _in_a_sentence():
         async with serving(settings, say) as node:
             if json:
                 give({"event": "listening", "url": node.base_url, "node": node.name})
@@ -74,19 +76,17 @@ def up(
 async def _up(settings: Settings, demo: bool, seconds: float | None) -> object:
     from tocsin.cli.platform import run_platform
 
-    with until_signalled() as stop, _clear_errors():
+    with until_signalled() as stop, _in_a_sentence():
         return await run_platform(settings, demo=demo, seconds=seconds, stop=stop)
 
 
-class _clear_errors:  # noqa: N801 - reads as a statement
-    """What can be said in a sentence is, without a traceback."""
+@contextlib.contextmanager
+def _in_a_sentence() -> Iterator[None]:
+    """What can be said so is, without a traceback."""
+    from tocsin.store.errors import StoreError
+    from tocsin.wire.errors import WireError
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        from tocsin.store.errors import StoreError
-        from tocsin.wire.errors import WireError
-
-        if isinstance(error, StoreError | WireError | OSError):
-            fail(str(error))
+    try:
+        yield
+    except (StoreError, WireError, OSError) as error:
+        fail(str(error))
