@@ -14,6 +14,7 @@ from tocsin.store.outbox import Outbox
 
 STOP_SECONDS = 30.0
 JVM_SECONDS = 5.0
+NO_BATCH = -1
 
 
 class PipelineProcess:
@@ -24,6 +25,7 @@ class PipelineProcess:
         self.ready = asyncio.Event()
         self.first_batch = asyncio.Event()
         self.batches = self.rows = self.matches = self.deliveries = 0
+        self.heard, _ = self.published()  # the last batch that is counted, here or in a run before
         self.seconds = 0.0
         self.failure: str | None = None
         self.stopping = False
@@ -34,14 +36,14 @@ class PipelineProcess:
             return "failed"
         return "running" if self.ready.is_set() else "starting"
 
-    def read_to(self) -> int:
-        """How much of the log is in published batches."""
+    def published(self) -> tuple[int, int]:
+        """The last batch that is published, and how much of the log is in it and those before."""
         path = self._settings.data / "outbox.db"
         if not path.exists():
-            return 0
+            return NO_BATCH, 0
         with contextlib.closing(Outbox.open(path, read_only=True)) as outbox:
             last = outbox.last()
-        return 0 if last is None else int(msgspec.json.decode(last.end)["log"])
+        return (NO_BATCH, 0) if last is None else (last.id, int(msgspec.json.decode(last.end)["log"]))
 
     async def listen(self) -> None:
         assert self._process.stdout is not None
@@ -73,7 +75,14 @@ class PipelineProcess:
         match event:
             case {"event": "ready"}:
                 self.ready.set()
-            case {"event": "batch", "rows": int(rows), "matches": int(matches), "deliveries": int(deliveries)}:
+            case {
+                "event": "batch",
+                "id": int(batch),
+                "rows": int(rows),
+                "matches": int(matches),
+                "deliveries": int(deliveries),
+            }:
+                self.heard = batch
                 self.batches += 1
                 self.rows += rows
                 self.matches += matches

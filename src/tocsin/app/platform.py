@@ -65,8 +65,9 @@ class Platform:
         self.enough.set()
         deadline = time.monotonic() + DRAIN_SECONDS
         while time.monotonic() < deadline and self.pipeline.failure is None:
-            read_to = await asyncio.to_thread(self.pipeline.read_to)
-            if read_to >= self.node.log.durable and await asyncio.to_thread(self._all_offered) and self._idle():
+            batch, read_to = await asyncio.to_thread(self.pipeline.published)
+            counted = read_to >= self.node.log.durable and self.pipeline.heard >= batch
+            if counted and await asyncio.to_thread(self._all_offered) and self._idle():
                 return True
             await asyncio.sleep(0.1)
         return False

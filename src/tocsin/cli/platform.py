@@ -42,11 +42,13 @@ async def _watch(running: Platform, seconds: float | None, stop: asyncio.Event) 
     if words.is_terminal:
         with Live(console=words, refresh_per_second=4) as live:
             while not run.done():
-                live.update(_screen(running, await asyncio.to_thread(running.pipeline.read_to)))
+                _, read_to = await asyncio.to_thread(running.pipeline.published)
+                live.update(_screen(running, read_to))
                 await asyncio.wait({run}, timeout=0.25)
     else:
         while not run.done():
-            say(_line(running, await asyncio.to_thread(running.pipeline.read_to)))
+            _, read_to = await asyncio.to_thread(running.pipeline.published)
+            say(_line(running, read_to))
             await asyncio.wait({run}, timeout=LINE_SECONDS)
     await run
 
