@@ -24,7 +24,7 @@ class PipelineProcess:
         self._process, self._settings = process, settings
         self.ready = asyncio.Event()
         self.first_batch = asyncio.Event()
-        self.batches = self.rows = self.matches = self.deliveries = 0
+        self.batches = self.rows = self.matches = 0
         self.heard, _ = self.published()  # the last batch that is counted, here or in a run before
         self.seconds = 0.0
         self.failure: str | None = None
@@ -75,18 +75,11 @@ class PipelineProcess:
         match event:
             case {"event": "ready"}:
                 self.ready.set()
-            case {
-                "event": "batch",
-                "id": int(batch),
-                "rows": int(rows),
-                "matches": int(matches),
-                "deliveries": int(deliveries),
-            }:
+            case {"event": "batch", "id": int(batch), "rows": int(rows), "matches": int(matches)}:
                 self.heard = batch
                 self.batches += 1
                 self.rows += rows
                 self.matches += matches
-                self.deliveries += deliveries
                 self.seconds = float(str(event.get("seconds", 0)))
                 self.first_batch.set()
             case {"event": "failed", "reason": str(reason)}:
