@@ -3,11 +3,13 @@ from tests.mediation.requests import NOW, WSA, accepted, envelope
 
 from tocsin.markup import xml
 from tocsin.mediation import dialects, wse_2004_08
+from tocsin.mediation.actions import action_of
 from tocsin.mediation.addressing import endpoint
 from tocsin.mediation.dialects import Heard, hear, normalise
 from tocsin.mediation.namespaces import TOPICS, WSE
 from tocsin.mediation.operations import (
     Context,
+    Done,
     GetStatus,
     Renew,
     Renewed,
@@ -15,7 +17,6 @@ from tocsin.mediation.operations import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    Unsubscribed,
 )
 from tocsin.mediation.soap import open_envelope
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
@@ -95,7 +96,7 @@ def test_a_body_holds_one_event(content: str) -> None:
 )
 def test_an_action_that_only_repeats_the_type_is_not_kept(content: str, action: str) -> None:
     assert read(content, f"<wsa:Action>{action}</wsa:Action>") == read(content)
-    assert wse_2004_08.action_of(read(content)) == action
+    assert action_of(read(content)) == action
 
 
 @pytest.mark.parametrize("soap", ["1.1", "1.2"])
@@ -223,7 +224,7 @@ def test_expires_is_of_the_kind_that_was_asked_for(given: Subscription, shown: s
 
 
 def test_unsubscribe_response_has_an_empty_body_and_its_action() -> None:
-    opened = open_envelope(dialects.answer(context("2005/08"), Unsubscribed()).body)
+    opened = open_envelope(dialects.answer(context("2005/08"), Done()).body)
     assert (opened.operation, opened.header("action")) == ("", f"{WSE}/UnsubscribeResponse")
 
 

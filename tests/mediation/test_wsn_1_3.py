@@ -7,13 +7,13 @@ from tocsin.mediation.dialects import Heard, hear, normalise
 from tocsin.mediation.namespaces import SOAP_12, TOPICS, WSA_2005, WSN
 from tocsin.mediation.operations import (
     Context,
+    Done,
     Publish,
     Renew,
     Renewed,
     Subscribe,
     Subscribed,
     Unsubscribe,
-    Unsubscribed,
 )
 from tocsin.mediation.soap import open_envelope
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
@@ -152,6 +152,7 @@ def test_a_consumers_reference_parameters_are_kept() -> None:
     content = f"<wsnt:Subscribe><wsnt:ConsumerReference>{reference}</wsnt:ConsumerReference></wsnt:Subscribe>"
     asked = heard(content).request
     assert isinstance(asked, Subscribe)
+    assert asked.consumer is not None
     assert xml.parse(asked.consumer.reference).tag == "{urn:t}id"
 
 
@@ -248,7 +249,7 @@ def test_no_end_is_a_nil_termination_time() -> None:
 
 
 def test_unsubscribe_response() -> None:
-    answer = dialects.answer(CONTEXT, Unsubscribed())
+    answer = dialects.answer(CONTEXT, Done())
     assert open_envelope(answer.body).operation == f"{{{WSN}}}UnsubscribeResponse"
     assert names_in(answer.body) == []
 

@@ -1,6 +1,8 @@
 """The engine: takes subscriptions as they change, says who wants a notification."""
 
-from tocsin.matching.topics import TopicIndex, topic_matches
+from tocsin.matching.filters import satisfies
+from tocsin.matching.topics import TopicIndex
+from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
@@ -27,8 +29,8 @@ class Engine:
         if subscription.state == "ended":
             return
         self._subscriptions[subscription.id] = subscription
-        if subscription.filters:
-            self._topics.add(subscription.id, subscription.filters[0])
+        if (key := _key(subscription)) is not None:
+            self._topics.add(subscription.id, key)
         else:
             self._generic[subscription.id] = None
 
@@ -42,7 +44,7 @@ class Engine:
             subscription
             for subscription in candidates
             if subscription.wants_at(at, when)
-            and (len(subscription.filters) < 2 or rest_matches(subscription, notification))
+            and (_is_decided(subscription) or matches_filters(subscription, notification))
         ]
 
     def __len__(self) -> int:
@@ -61,18 +63,26 @@ class Engine:
         self._room = ROOM
 
     def _remove(self, subscription: Subscription) -> None:
-        if subscription.filters:
-            self._topics.remove(subscription.id, subscription.filters[0])
+        if (key := _key(subscription)) is not None:
+            self._topics.remove(subscription.id, key)
         else:
             self._generic.pop(subscription.id, None)
 
 
-def rest_matches(subscription: Subscription, notification: Notification) -> bool:
-    return all(topic_matches(each, notification.topic) for each in subscription.filters[1:])
+def _key(subscription: Subscription) -> TopicIs | None:
+    return next((each for each in subscription.filters if isinstance(each, TopicIs)), None)
+
+
+def _is_decided(subscription: Subscription) -> bool:
+    """Whether its place in the index says all: it asks for one topic expression, or for nothing in particular."""
+    filters = subscription.filters
+    return not filters or (len(filters) == 1 and type(filters[0]) is TopicIs)
+
+
+def matches_filters(subscription: Subscription, notification: Notification) -> bool:
+    return all(satisfies(notification, each) for each in subscription.filters)
 
 
 def matches(subscription: Subscription, notification: Notification) -> bool:
     """The oracle, and the test for one subscription that reads the log by itself."""
-    return subscription.wants_at(notification.at, notification.when) and all(
-        topic_matches(each, notification.topic) for each in subscription.filters
-    )
+    return subscription.wants_at(notification.at, notification.when) and matches_filters(subscription, notification)

@@ -225,6 +225,13 @@ def binary(notification: Notification) -> tuple[Pairs, bytes]:
     return tuple(headers), notification.payload.data
 
 
+def context_of(notification: Notification) -> dict[str, str]:
+    """Every context attribute a subscriber would be told, the media type of the data among them."""
+    found = {"specversion": "1.0"} | attributes_of(notification)
+    media_type = notification.payload.media_type
+    return found | {"datacontenttype": media_type} if media_type else found
+
+
 def attributes_of(notification: Notification) -> dict[str, str]:
     """In the order people read them. An event that was none before gets its topic as subject, and a time."""
     found: dict[str, str] = {"id": notification.id}

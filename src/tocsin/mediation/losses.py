@@ -10,6 +10,7 @@ import msgspec
 
 from tocsin.markup import xml
 from tocsin.mediation import cloudevents, raw, wse_2004_08, wsn_1_3
+from tocsin.mediation.actions import action_for
 from tocsin.mediation.payloads import XML_TYPE, is_xml, type_name, type_of
 from tocsin.mediation.times import timestamp
 from tocsin.model.identity import Pairs
@@ -33,8 +34,8 @@ def subject_and_time(notification: Notification) -> Pairs:
 
 def type_as_action(notification: Notification) -> Pairs:
     """they are dropped; a type that is not the payload element's own name becomes the action"""
-    action = wse_2004_08.action_for(notification.type)
-    return () if action == wse_2004_08.action_for(element_as_type(notification)) else (("action", action),)
+    action = action_for(notification.type)
+    return () if action == action_for(element_as_type(notification)) else (("action", action),)
 
 
 def element_as_type(notification: Notification) -> QName | str | None:

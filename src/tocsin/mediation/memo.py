@@ -13,10 +13,10 @@ from msgspec import Struct
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element, Scope
+from tocsin.mediation.actions import attributes_for
 from tocsin.mediation.payloads import XML_TYPE, is_wrapper, type_of
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.wse_2004_08 import NAME as WSE
-from tocsin.mediation.wse_2004_08 import attributes_for
 from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification, Payload

@@ -1,9 +1,14 @@
 """The normalised information sets: what a request asks for, and what is answered (WS-Messenger s4.1)."""
 
+from typing import Literal
+
 from msgspec import Struct
 
-from tocsin.model.filters import Filter
+from tocsin.model.filters import Filter, TopicIs
 from tocsin.model.identity import Instant, Pairs
+from tocsin.model.names import QName, Topic
+from tocsin.model.notification import Notification
+from tocsin.model.registration import Registration
 from tocsin.model.subscription import Endpoint, Form, Subscription
 
 
@@ -22,11 +27,21 @@ class Publish(Struct, frozen=True):
 
 
 class Subscribe(Struct, frozen=True):
-    consumer: Endpoint
+    """Without a consumer what matches is kept until it is pulled. `start` is an offset of the log, or a time."""
+
+    consumer: Endpoint | None
     end_to: Endpoint | None
     form: Form
     filters: tuple[Filter, ...]
     expires: Instant | None
+    start: "Start | None" = None
+
+
+class Start(Struct, frozen=True):
+    """From where in the log a subscription begins, when it is not from now on."""
+
+    offset: int | None = None
+    when: Instant | None = None
 
 
 class Renew(Struct, frozen=True):
@@ -43,10 +58,78 @@ class Unsubscribe(Struct, frozen=True):
     id: str
 
 
-Request = Publish | Subscribe | Renew | GetStatus | Unsubscribe
+class Pause(Struct, frozen=True):
+    id: str
+
+
+class Resume(Struct, frozen=True):
+    id: str
+
+
+class GetCurrentMessage(Struct, frozen=True):
+    topic: TopicIs
+
+
+class CreatePullPoint(Struct, frozen=True):
+    """A mailbox that other subscriptions name as their consumer."""
+
+    form: Form
+
+
+class Pull(Struct, frozen=True):
+    """Waits up to that many seconds for the first message; `most` is None when the caller names no limit."""
+
+    id: str
+    most: int | None
+    seconds: float = 0.0
+
+
+class RegisterPublisher(Struct, frozen=True):
+    publisher: Endpoint | None
+    topics: tuple[Topic, ...]
+    demand: bool
+    expires: Instant | None
+    form: Form
+
+
+class DestroyRegistration(Struct, frozen=True):
+    id: str
+
+
+class GetProperties(Struct, frozen=True):
+    """WS-ResourceProperties of a subscription, a registration, or with neither of the broker itself."""
+
+    id: str
+    names: tuple[QName, ...]
+
+
+class Describe(Struct, frozen=True):
+    """What a caller asks about the service itself; the words are those of the operation."""
+
+    what: str
+
+
+Request = (
+    Publish
+    | Subscribe
+    | Renew
+    | GetStatus
+    | Unsubscribe
+    | Pause
+    | Resume
+    | GetCurrentMessage
+    | CreatePullPoint
+    | Pull
+    | RegisterPublisher
+    | DestroyRegistration
+    | GetProperties
+    | Describe
+)
 
 
 class Subscribed(Struct, frozen=True):
+    """Of a subscription or a pull point; `address` is where it is managed."""
+
     subscription: Subscription
     address: str
     now: Instant
@@ -62,11 +145,64 @@ class Status(Struct, frozen=True):
     now: Instant
 
 
-class Unsubscribed(Struct, frozen=True):
-    pass
+class Done(Struct, frozen=True):
+    """It was done, and there is nothing to tell of it."""
 
 
-Answer = Subscribed | Renewed | Status | Unsubscribed
+class CurrentMessage(Struct, frozen=True):
+    notification: Notification
+
+
+class Pulled(Struct, frozen=True):
+    """In the order of acceptance, each with the subscription it came by."""
+
+    subscription: Subscription
+    held: tuple["Held", ...]
+    now: Instant
+
+
+class Held(Struct, frozen=True):
+    """A notification in a pull point; `number` grows, and is what a reader that lost an answer goes back to."""
+
+    number: int
+    subscription: str
+    notification: Notification
+
+
+class Registered(Struct, frozen=True):
+    registration: Registration
+    address: str
+    consumer: str
+
+
+class Properties(Struct, frozen=True):
+    """The elements of the properties that were asked for, in their order: bytes of XML that stand alone."""
+
+    elements: tuple[bytes, ...]
+
+
+class Described(Struct, frozen=True):
+    """`facts` are what the operation's writer needs: addresses, topics, capabilities."""
+
+    what: str
+    base_url: str
+    topics: tuple[Topic, ...]
+    now: Instant
+
+
+Answer = Subscribed | Renewed | Status | Done | CurrentMessage | Pulled | Registered | Properties | Described
+
+EndStatus = Literal["DeliveryFailure", "SourceShuttingDown", "SourceCancelling"]
+
+
+class Ended(Struct, frozen=True):
+    """What a subscriber is told when its subscription ends and it did not ask for that."""
+
+    subscription: Subscription
+    address: str
+    status: EndStatus
+    reason: str
+    now: Instant
 
 
 class Reply(Struct, frozen=True):

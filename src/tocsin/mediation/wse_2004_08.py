@@ -5,6 +5,7 @@ from functools import lru_cache
 from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation import addressing, soap, times
+from tocsin.mediation.actions import action_of, attributes_for
 from tocsin.mediation.entries import Entry, Values, read_entries, text_of
 from tocsin.mediation.namespaces import WSE, WSE_PUSH, WSE_TOPIC_FILTER, WSN, XPATH_10
 from tocsin.mediation.operations import (
@@ -19,21 +20,19 @@ from tocsin.mediation.operations import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    Unsubscribed,
 )
 from tocsin.mediation.payloads import as_element, payload_of
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import DIALECTS, filter_of, topic_element, topic_filter, topic_of
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, MessageId, Pairs
-from tocsin.model.names import NO_TOPIC, QName, Topic
+from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form, Subscription
 
 NAME = "wse-2004-08"
-DEFAULT_ACTION = "urn:tocsin:notification"
 
 
 def _e(local: str) -> str:
@@ -74,12 +73,6 @@ def notifications(record: Accepted, envelope: Envelope, tail: Topic | None) -> t
             payload,
         ),
     )
-
-
-@lru_cache(maxsize=1024)
-def attributes_for(action: str, kind: QName | str | None) -> Pairs:
-    """An action that only repeats the type is not kept: any dialect can tell it from the type."""
-    return (("action", action),) if action and action != action_for(kind) else ()
 
 
 def request(envelope: Envelope, subscription: str, now: Instant) -> Request:
@@ -170,25 +163,6 @@ def customise(notification: Notification, subscription: Subscription, base_url: 
     )
 
 
-def action_of(notification: Notification) -> str:
-    if notification.dialect == NAME and notification.attributes:
-        return notification.attribute("action") or action_for(notification.type)
-    return action_for(notification.type)
-
-
-@lru_cache(maxsize=1024)
-def action_for(kind: QName | str | None) -> str:
-    """The action of an event of that type, when its publisher gave none."""
-    match kind:
-        case QName(namespace, local) if namespace:
-            return f"{namespace}{'' if namespace[-1] in '/#:' else '/'}{local}"
-        case QName(_, local):
-            return f"urn:{local}"
-        case str(name):
-            return " ".join(name.split()) or DEFAULT_ACTION
-    return DEFAULT_ACTION
-
-
 _http_headers = lru_cache(maxsize=1024)(soap.http_headers)
 
 
@@ -219,7 +193,7 @@ def reply(context: Context, answer: Answer) -> Reply:
             return _reply(context, "RenewResponse", _granted(subscription, now))
         case Status(subscription, now):
             return _reply(context, "GetStatusResponse", _granted(subscription, now))
-        case Unsubscribed():
+        case _:
             return soap.reply(context, f"{WSE}/UnsubscribeResponse", b"")
 
 

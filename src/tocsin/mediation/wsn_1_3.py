@@ -19,7 +19,6 @@ from tocsin.mediation.operations import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    Unsubscribed,
 )
 from tocsin.mediation.payloads import as_element, payload_of
 from tocsin.mediation.soap import Envelope
@@ -224,7 +223,7 @@ def reply(context: Context, answer: Answer) -> Reply:
         case Renewed(subscription, now) | Status(subscription, now):
             inner = _when("TerminationTime", subscription.expires) + _when("CurrentTime", now)
             return _reply(context, f"{WSN_MANAGER}/RenewResponse", "RenewResponse", inner)
-        case Unsubscribed():
+        case _:
             return _reply(context, f"{WSN_MANAGER}/UnsubscribeResponse", "UnsubscribeResponse", b"")
 
 

@@ -1,5 +1,7 @@
 """What a subscription can ask for. A subscription holds a conjunction; none at all is generic."""
 
+from typing import Literal, Union
+
 from msgspec import Struct
 
 from tocsin.model.names import QName
@@ -18,4 +20,33 @@ class TopicIs(Struct, frozen=True, tag=True):
     alternatives: tuple[tuple[QName | str, ...], ...]
 
 
-Filter = TopicIs
+class ActionIs(Struct, frozen=True, tag=True):
+    """The action dialect of DPWS: one of these URIs, or one that continues it by path segments (DPWS 1.1 s6.1.1)."""
+
+    actions: tuple[str, ...]
+
+
+class AttributeIs(Struct, frozen=True, tag=True):
+    """A CloudEvents context attribute, as a CloudEvents subscriber would be told it."""
+
+    name: str
+    how: Literal["exact", "prefix", "suffix"]
+    value: str
+
+
+class AllOf(Struct, frozen=True, tag=True):
+    filters: tuple["Filter", ...]
+
+
+class AnyOf(Struct, frozen=True, tag=True):
+    """Without any filter it wants nothing."""
+
+    filters: tuple["Filter", ...]
+
+
+class Not(Struct, frozen=True, tag=True):
+    filter: "Filter"
+
+
+Filter = Union[TopicIs, ActionIs, AttributeIs, AllOf, AnyOf, Not]  # noqa: UP007 - names its own members
+NOTHING = AnyOf(())

@@ -24,7 +24,11 @@ class Endpoint(Struct, frozen=True):
 
 
 class Form(Struct, frozen=True):
-    """How a subscriber wants to be spoken to, remembered from the request it made."""
+    """How a subscriber wants to be spoken to, remembered from the request it made.
+
+    `wrapped` is Notify or raw, Wrap or Unwrap, structured or binary, as the dialect has it; `together` is how many
+    notifications it takes in one message.
+    """
 
     dialect: str
     soap: str | None = None
@@ -32,6 +36,7 @@ class Form(Struct, frozen=True):
     wrapped: bool = True
     expires_as: Literal["time", "duration"] = "time"
     max_latency_ms: int = 0
+    together: int = 1
 
 
 State = Literal["active", "paused", "suspended", "ended"]

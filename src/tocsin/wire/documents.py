@@ -6,7 +6,16 @@ from msgspec import Meta, Struct
 
 from tocsin.mediation import cloudevents, times
 from tocsin.mediation.operations import Renew, Subscribe
-from tocsin.model.filters import DESCEND, Filter, TopicIs
+from tocsin.model.filters import (
+    DESCEND,
+    ActionIs,
+    AllOf,
+    AnyOf,
+    AttributeIs,
+    Filter,
+    Not,
+    TopicIs,
+)
 from tocsin.model.identity import Instant
 from tocsin.model.names import QName
 from tocsin.model.subscription import Endpoint, Form, State, Subscription
@@ -66,6 +75,7 @@ class SubscriptionDocument(Struct, frozen=True):
     dialect: str
     consumer: str | None
     topics: list[str]
+    filters: list[str]
     expires: str | None
     state: State
     reason: str
@@ -77,7 +87,8 @@ class SubscriptionDocument(Struct, frozen=True):
             subscription.id,
             subscription.form.dialect,
             None if subscription.consumer is None else subscription.consumer.address,
-            [topic_text(each) for each in subscription.filters],
+            [topic_text(each) for each in subscription.filters if isinstance(each, TopicIs)],
+            [filter_text(each) for each in subscription.filters],
             None if subscription.expires is None else times.timestamp(subscription.expires),
             subscription.state,
             subscription.reason,
@@ -116,6 +127,23 @@ class TopicDocument(Struct, frozen=True):
     topic: str
     notifications: int
     last: str
+
+
+def filter_text(asked: Filter) -> str:
+    """For people; the words are those of the dialects the filters come from."""
+    match asked:
+        case TopicIs():
+            return f"topic {topic_text(asked)}"
+        case ActionIs(actions):
+            return f"action {' '.join(actions)}"
+        case AttributeIs(name, how, value):
+            return f"{name} {how} {value!r}"
+        case AllOf(filters):
+            return f"all ({', '.join(map(filter_text, filters))})"
+        case AnyOf(filters):
+            return f"any ({', '.join(map(filter_text, filters))})"
+        case Not(negated):
+            return f"not {filter_text(negated)}"
 
 
 def topic_text(expression: TopicIs) -> str:

@@ -9,6 +9,7 @@ from tocsin.mediation.namespaces import WSE, WSN
 from tocsin.mediation.operations import (
     Answer,
     Context,
+    Done,
     GetStatus,
     Publish,
     Renew,
@@ -19,7 +20,6 @@ from tocsin.mediation.operations import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    Unsubscribed,
 )
 from tocsin.mediation.payloads import is_xml
 from tocsin.mediation.soap import Envelope
@@ -80,7 +80,7 @@ class SoapDoor:
                 return Status(broker.subscription(id), now)
             case Unsubscribe(id):
                 await broker.unsubscribe(id)
-                return Unsubscribed()
+                return Done()
         raise Refusal("unknown-operation", _shown(request))
 
     async def _event(self, path: str, scope: Scope, body: bytes) -> Reply | None:
