@@ -1,7 +1,7 @@
 import pytest
 
 from tocsin.flow.flow import Flow, normalise
-from tocsin.mediation.dialects import CUSTOMISE, NAMES
+from tocsin.mediation.dialects import NAMES, customise
 from tocsin.model.identity import Instant, Node, SubscriptionId
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
@@ -34,7 +34,7 @@ def test_from_the_log_to_the_senders() -> None:
     deliveries = [flow.deliver(told, each) for each in wanted]
     assert [each.to.address for each in deliveries] == ["http://s0/", "http://s1/", "http://s2/"]
     assert {(each.at, each.index, each.match.notification) for each in deliveries} == {(told.at, 0, told.id)}
-    bodies = [CUSTOMISE[each.form.dialect](told, each, "http://b")[1] for each in wanted]
+    bodies = [customise(told, each, "http://b")[1] for each in wanted]
     assert [each.body for each in deliveries] == bodies
     assert len(flow) == 4
 

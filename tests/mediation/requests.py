@@ -1,6 +1,10 @@
 """Envelopes as clients write them."""
 
+import msgspec
+
+from tocsin.mediation import dialects
 from tocsin.mediation.namespaces import SOAP_11, SOAP_12, WSA_2004, WSA_2005, WSE, WSN
+from tocsin.mediation.operations import Answer, Context, Renewed, Reply, Status, Subscribed
 from tocsin.model.identity import SECOND, Instant, Node
 from tocsin.model.records import Accepted
 from tocsin.model.subscription import Position
@@ -18,3 +22,11 @@ def envelope(content: str, headers: str = "", soap: str = "1.2", wsa: str = "200
 
 def accepted(body: bytes, dialect: str, door: str = "/broker", headers: tuple[tuple[str, str], ...] = ()) -> Accepted:
     return Accepted(Position(Node("n"), 4), NOW, door, dialect, headers, None, "the-cause", body)
+
+
+def answer_to(context: Context, answer: Answer) -> Reply:
+    """To the request of that dialect which is answered so."""
+    local = {Subscribed: "Subscribe", Renewed: "Renew", Status: "GetStatus"}.get(type(answer), "Unsubscribe")
+    namespace = WSN if context.dialect.startswith("wsn") else WSE
+    asked = msgspec.structs.replace(context, operation=f"{{{namespace}}}{local}")
+    return dialects.answer(asked, answer, "http://b")

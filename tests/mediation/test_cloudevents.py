@@ -1,4 +1,5 @@
 import json
+import re
 from base64 import b64encode
 from datetime import UTC, datetime
 
@@ -12,11 +13,11 @@ from tests.mediation.requests import NOW, accepted
 
 from tocsin.mediation import cloudevents
 from tocsin.mediation.dialects import normalise
-from tocsin.model.identity import Instant, MessageId, Node
+from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Position
+from tocsin.model.subscription import Form, Position, Subscription
 
 STRUCTURED = (("content-type", "application/cloudevents+json"),)
 LEAST = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t"}
@@ -65,6 +66,8 @@ def test_a_qualified_name_in_clarks_form_is_one_again() -> None:
         ({"data": {"a": 1}, "datacontenttype": "text/plain"}, Payload("text/plain", b'{"a": 1}')),
         ({"data": "<a/>", "datacontenttype": "application/xml"}, Payload("application/xml", b"<a/>")),
         ({"data_base64": "/wA="}, Payload("", b"\xff\0")),
+        ({"data_base64": None}, Payload("", b"")),
+        ({"data_base64": None, "data": 1}, Payload("application/json", b"1")),
         ({"data": [1], "datacontenttype": "application/x+json"}, Payload("application/x+json", b"[1]")),
     ],
 )
@@ -87,6 +90,10 @@ def test_json_format_s3_1_data(changes: dict[str, object], payload: Payload) -> 
         ({"ext": "a\r\nb"}, "'ext' holds control characters"),
         ({"id": "x" * 5000}, "'id' has more than 4096 characters"),
         ({"data_base64": "?"}, "data_base64 cannot be decoded"),
+        ({"data_base64": 1234}, "data_base64 cannot be decoded"),
+        ({"subject": ""}, "the subject is empty"),
+        ({"dataschema": "schema.json"}, "the dataschema 'schema.json' is not an absolute URI"),
+        ({"ext": 2**31}, "'ext' is no integer of 32 bits; write it as a string"),
         ({"data_base64": "aaaa", "data": 1}, "data or data_base64, not both"),
         ({"datacontenttype": "text/plain\r\nEvil: 1"}, "'datacontenttype' holds control characters"),
         ({"datacontenttype": "text/plain; a=é"}, "is not a media type"),
@@ -104,9 +111,118 @@ def test_a_body_that_is_no_json_object(body: bytes) -> None:
         normalise(accepted(body, "cloudevents", "/events", STRUCTURED))
 
 
-def test_batches_are_not_taken_yet() -> None:
-    with pytest.raises(Refusal, match=r"application/cloudevents-batch\+json is not supported"):
-        normalise(accepted(b"[]", "cloudevents", "/events", (("content-type", "application/cloudevents-batch+json"),)))
+def test_an_event_nested_too_deeply_is_refused() -> None:
+    deep = json.dumps(LEAST)[:-1].encode() + b', "data": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"
+    with pytest.raises(Refusal, match="nested too deeply"):
+        normalise(accepted(deep, "cloudevents", "/events", STRUCTURED))
+
+
+BATCHED = (("content-type", "application/cloudevents-batch+json; charset=UTF-8"),)
+
+
+def batch(*events: object) -> tuple[Notification, ...]:
+    return normalise(accepted(json.dumps(events).encode(), "cloudevents", "/events", BATCHED))
+
+
+def test_http_binding_s3_3_a_batch_is_one_record_of_many() -> None:
+    first, second = batch(LEAST | {"data": [1]}, LEAST | {"id": "2", "datacontenttype": "text/plain", "data": "x"})
+    assert (first.id, first.index, second.id, second.index) == ("1", 0, "2", 1)
+    assert first.at == second.at and first.payload == Payload("application/json", b"[1]")
+    assert second.payload == Payload("text/plain", b"x")
+
+
+def test_one_bad_event_refuses_the_whole_batch() -> None:
+    with pytest.raises(Refusal, match=r"event 1 of the batch .*: the CloudEvents attribute 'id' is missing"):
+        batch(LEAST, LEAST | {"id": None}, LEAST)
+    with pytest.raises(Refusal, match=r"event 0 of the batch .*: the event is not a JSON object"):
+        batch(7)
+
+
+@pytest.mark.parametrize("body", [b"{}", b"", b"[", b'"x"', b"[1,]"])
+def test_a_body_that_is_no_batch(body: bytes) -> None:
+    with pytest.raises(Refusal, match="the batch is not a JSON array"):
+        normalise(accepted(body, "cloudevents", "/events", BATCHED))
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "empty"),
+    [
+        ("application/cloudevents-batch+json", b"[]", True),
+        ("Application/CloudEvents-Batch+JSON; charset=utf-8", b" [ \n] ", True),
+        ("application/cloudevents-batch+json", b"[{}]", False),
+        ("application/cloudevents-batch+json", b"", False),
+        ("application/cloudevents+json", b"[]", False),
+        ("application/json", b"[]", False),
+    ],
+)
+def test_http_binding_s3_3_2_a_batch_may_be_empty(content_type: str, body: bytes, empty: bool) -> None:
+    assert cloudevents.is_empty_batch(content_type, body) is empty
+
+
+def test_who_takes_several_together_is_sent_a_batch() -> None:
+    event = structured(data={"a": 1}, subject="a/b")
+    form = Form("cloudevents", together=100)
+    subscription = Subscription(SubscriptionId("s"), None, None, None, form, (), event.at, None)
+    headers, body = cloudevents.customise(event, subscription, "")
+    assert headers == (("Content-Type", "application/cloudevents-batch+json; charset=utf-8"),)
+    assert body == b"[%b]" % cloudevents.structured(event)[1]
+    assert normalise(accepted(body, "cloudevents", "/events", tuple((n.lower(), v) for n, v in headers))) == (event,)
+
+
+@pytest.mark.parametrize("kind", ["application/cloudevents+xml", "application/cloudevents-batch+avro"])
+def test_other_event_formats_are_refused_by_name(kind: str) -> None:
+    with pytest.raises(Refusal, match=f"the event format {re.escape(kind)} is not supported; send ") as caught:
+        normalise(accepted(b"", "cloudevents", "/events", (("content-type", kind),)))
+    assert caught.value.reason == "unsupported-delivery"
+
+
+@pytest.mark.parametrize("charset", ["utf-16", '"UTF-16LE"', "iso-8859-1", "utf-8"])
+def test_the_charset_of_structured_mode_is_heard(charset: str) -> None:
+    body = json.dumps(LEAST | {"subject": "é"}, ensure_ascii=False).encode(charset.strip('"'))
+    kind = f"application/cloudevents+json; version=1; charset={charset}"
+    (read,) = normalise(accepted(body, "cloudevents", "/events", (("content-type", kind),)))
+    assert read.attribute("subject") == "é"
+
+
+@pytest.mark.parametrize(("charset", "why"), [("klingon", "is not known"), ("utf-16", "is not in the charset")])
+def test_a_charset_that_cannot_be(charset: str, why: str) -> None:
+    kind = f"application/cloudevents+json; charset={charset}"
+    with pytest.raises(Refusal, match=why):
+        normalise(accepted(b"{}!", "cloudevents", "/events", (("content-type", kind),)))
+
+
+@pytest.mark.parametrize(
+    "time", ["2026-01-01T00:00:00Z", "2024-02-29t01:02:03.000000001z", "1990-12-31T23:59:60-08:00"]
+)
+def test_times_of_rfc_3339(time: str) -> None:
+    assert structured(time=time).attribute("time") == time
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "",
+        "yesterday",
+        "2026-01-01",
+        "2026-01-01 00:00:00Z",
+        "2026-01-01T00:00:00",
+        "2026-02-29T00:00:00Z",
+        "1900-02-29T00:00:00Z",
+        "2026-04-31T00:00:00Z",
+        "2026-13-01T00:00:00Z",
+        "2026-01-01T24:00:00Z",
+        "2026-1-1T0:0Z",
+    ],
+)
+def test_what_is_no_time_of_rfc_3339(time: str) -> None:
+    with pytest.raises(Refusal, match="is not as RFC 3339 has it"):
+        structured(time=time)
+
+
+@pytest.mark.parametrize("value", ["%C0%A0", "%ff", "a%E2%82"])
+def test_http_binding_s3_1_3_2_bytes_that_are_no_utf_8_are_refused(value: str) -> None:
+    with pytest.raises(Refusal, match="the header ce-subject holds percent-encoded bytes that are no UTF-8"):
+        binary(("ce-subject", value))
 
 
 def test_http_binding_s3_1_3_2_header_values_are_decoded() -> None:

@@ -29,7 +29,7 @@ def restored() -> Iterator[None]:
 
 
 def forget() -> None:
-    dialects._MEMO = EnvelopeMemo(dialects._OPERATIONS)
+    dialects._MEMO = EnvelopeMemo(dialects.OPERATIONS)
 
 
 def outcome(record: Accepted) -> Outcome:

@@ -22,7 +22,7 @@ def test_an_envelope_is_taken_apart(version: str, wsa: str) -> None:
         "http://b/",
         "",
     ]
-    assert opened.context("d") == Context("d", version, wsa, "urn:1", "event")
+    assert opened.context("d") == Context("d", version, wsa, "urn:1", "{urn:t}event")
 
 
 @BOTH

@@ -1,8 +1,8 @@
 import pytest
-from tests.mediation.requests import NOW, WSA, accepted, envelope
+from tests.mediation.requests import NOW, WSA, accepted, answer_to, envelope
 
 from tocsin.markup import xml
-from tocsin.mediation import dialects, wse_2004_08
+from tocsin.mediation import dialects
 from tocsin.mediation.actions import action_of
 from tocsin.mediation.addressing import endpoint
 from tocsin.mediation.dialects import Heard, hear, normalise
@@ -37,7 +37,7 @@ def read(content: str, headers: str = "", door: str = "/broker/publish") -> Noti
 
 
 def heard(content: str, headers: str = "", soap: str = "1.2", wsa: str = "2004/08", subscription: str = "") -> Heard:
-    return hear(open_envelope(envelope(content, headers, soap, wsa)), subscription, NOW)
+    return hear(dialects.open_in_full(envelope(content, headers, soap, wsa)), subscription, NOW)
 
 
 def subscribe(inner: str) -> Subscribe:
@@ -195,7 +195,7 @@ def context(wsa: str | None) -> Context:
 @VERSIONS
 def test_wse_identifier_is_handed_out_with_ws_addressing_2004_08_only(wsa: str) -> None:
     """sdc11073 (2005/08) rejects its own echo of it, WS-Management (2004/08) needs it."""
-    answer = dialects.answer(context(wsa), Subscribed(subscription(), "http://b/broker/subscriptions/s", NOW))
+    answer = answer_to(context(wsa), Subscribed(subscription(), "http://b/broker/subscriptions/s", NOW))
     opened = open_envelope(answer.body)
     assert (opened.addressing, opened.header("action")) == (wsa, f"{WSE}/SubscribeResponse")
     assert opened.content is not None
@@ -218,13 +218,13 @@ def test_wse_identifier_is_handed_out_with_ws_addressing_2004_08_only(wsa: str) 
 )
 def test_expires_is_of_the_kind_that_was_asked_for(given: Subscription, shown: str) -> None:
     for answer in (Subscribed(given, "http://b/", NOW), Renewed(given, NOW), Status(given, NOW)):
-        content = open_envelope(dialects.answer(context("2005/08"), answer).body).content
+        content = open_envelope(answer_to(context("2005/08"), answer).body).content
         assert content is not None
         assert content.findtext(f"{{{WSE}}}Expires") == shown
 
 
 def test_unsubscribe_response_has_an_empty_body_and_its_action() -> None:
-    opened = open_envelope(dialects.answer(context("2005/08"), Done()).body)
+    opened = open_envelope(answer_to(context("2005/08"), Done()).body)
     assert (opened.operation, opened.header("action")) == ("", f"{WSE}/UnsubscribeResponse")
 
 
@@ -232,7 +232,7 @@ def test_unsubscribe_response_has_an_empty_body_and_its_action() -> None:
 def test_a_delivery_is_a_raw_event_with_topic_and_producer_as_headers(wsa: str) -> None:
     event = read("<t:x/>", "<wsa:From><wsa:Address>http://p/</wsa:Address></wsa:From><wsnt:Topic>t:a</wsnt:Topic>")
     recipient = subscription(reference=b'<q:id xmlns:q="urn:q">7</q:id>', wsa=wsa)
-    headers, body = wse_2004_08.customise(event, recipient, "http://b")
+    headers, body = dialects.customise(event, recipient, "http://b")
     opened = open_envelope(body)
     assert (opened.addressing, opened.operation) == (wsa, "{urn:t}x")
     assert (opened.header("action"), opened.header("to")) == ("urn:t/x", "http://c/?a&b")

@@ -1,8 +1,8 @@
 import pytest
-from tests.mediation.requests import NOW, WSA, accepted, envelope
+from tests.mediation.requests import NOW, WSA, accepted, answer_to, envelope
 
 from tocsin.markup import xml
-from tocsin.mediation import dialects, wsn_1_3
+from tocsin.mediation import dialects
 from tocsin.mediation.dialects import Heard, hear, normalise
 from tocsin.mediation.namespaces import SOAP_12, TOPICS, WSA_2005, WSN
 from tocsin.mediation.operations import (
@@ -36,7 +36,7 @@ def read(content: str, headers: str = "") -> tuple[Notification, ...]:
 
 
 def heard(content: str, headers: str = "", soap: str = "1.2", wsa: str = "2005/08", subscription: str = "") -> Heard:
-    return hear(open_envelope(envelope(content, headers, soap, wsa)), subscription, NOW)
+    return hear(dialects.open_in_full(envelope(content, headers, soap, wsa)), subscription, NOW)
 
 
 def subscribe(inner: str) -> Subscribe:
@@ -116,7 +116,7 @@ def test_wsn_1_3_s4_1_subscribe_remembers_how_it_was_asked(soap: str, wsa: str) 
     without = heard(content, "", soap, wsa)
     form = Form("wsn-1.3", soap, wsa, True, "time")
     assert with_headers.request == without.request == Subscribe(Endpoint("http://c/"), None, form, (), None)
-    assert with_headers.context == Context("wsn-1.3", soap, wsa, "urn:1", "Subscribe")
+    assert with_headers.context == Context("wsn-1.3", soap, wsa, "urn:1", f"{{{WSN}}}Subscribe")
     assert without.context.addressing is None
 
 
@@ -167,9 +167,9 @@ def test_a_consumers_reference_parameters_are_kept() -> None:
         ("<wsnt:Filter><wsnt:TopicExpression>a//b</wsnt:TopicExpression></wsnt:Filter>", "bad-topic-expression", None),
         ("<wsnt:Filter><wsnt:MessageContent/></wsnt:Filter>", "unsupported-filter", QName(WSN, "MessageContent")),
         (
-            "<wsnt:SubscriptionPolicy><wsnt:UseRaw/></wsnt:SubscriptionPolicy>",
-            "unsupported-delivery",
-            QName(WSN, "UseRaw"),
+            "<wsnt:SubscriptionPolicy><wsnt:UseRaw/><t:other/></wsnt:SubscriptionPolicy>",
+            "unknown-policy",
+            QName("urn:t", "other"),
         ),
         ("<wsnt:InitialTerminationTime>PT0S</wsnt:InitialTerminationTime>", "bad-expiry", None),
         ("<wsnt:InitialTerminationTime>soon</wsnt:InitialTerminationTime>", "bad-expiry", None),
@@ -228,7 +228,7 @@ def names_in(body: bytes) -> list[str]:
 
 
 def test_subscribe_response_has_reference_then_current_then_termination_time() -> None:
-    answer = dialects.answer(CONTEXT, Subscribed(subscription(), "http://b/broker/subscriptions/s-1", NOW))
+    answer = answer_to(CONTEXT, Subscribed(subscription(), "http://b/broker/subscriptions/s-1", NOW))
     opened = open_envelope(answer.body)
     assert answer.status == 200
     assert opened.operation == f"{{{WSN}}}SubscribeResponse"
@@ -239,24 +239,24 @@ def test_subscribe_response_has_reference_then_current_then_termination_time() -
 
 
 def test_renew_response_has_termination_time_first() -> None:
-    assert names_in(dialects.answer(CONTEXT, Renewed(subscription(), NOW)).body) == ["TerminationTime", "CurrentTime"]
+    assert names_in(answer_to(CONTEXT, Renewed(subscription(), NOW)).body) == ["TerminationTime", "CurrentTime"]
 
 
 def test_no_end_is_a_nil_termination_time() -> None:
-    content = open_envelope(dialects.answer(CONTEXT, Renewed(subscription(None), NOW)).body).content
+    content = open_envelope(answer_to(CONTEXT, Renewed(subscription(None), NOW)).body).content
     assert content is not None
     assert content[0].get("{http://www.w3.org/2001/XMLSchema-instance}nil") == "true"
 
 
 def test_unsubscribe_response() -> None:
-    answer = dialects.answer(CONTEXT, Done())
+    answer = answer_to(CONTEXT, Done())
     assert open_envelope(answer.body).operation == f"{{{WSN}}}UnsubscribeResponse"
     assert names_in(answer.body) == []
 
 
 def test_the_reference_in_an_answer_follows_the_subscriber_that_sent_no_headers() -> None:
     bare = Context("wsn-1.3", "1.1", None)
-    answer = dialects.answer(bare, Subscribed(subscription(wsa="2004/08"), "http://b/", NOW))
+    answer = answer_to(bare, Subscribed(subscription(wsa="2004/08"), "http://b/", NOW))
     assert WSA["2004/08"].encode() in answer.body
     assert WSA_2005.encode() not in answer.body
 
@@ -265,7 +265,7 @@ def test_a_delivery_tells_topic_producer_and_subscription_and_echoes_parameters(
     topic = "<wsnt:Topic>t:a/b</wsnt:Topic>"
     producer = "<wsnt:ProducerReference><wsa:Address>http://p/?x&amp;y</wsa:Address></wsnt:ProducerReference>"
     (told,) = read(message("<t:x/>", topic + producer), "<wsa:MessageID>urn:&lt;m&gt;</wsa:MessageID>")
-    headers, body = wsn_1_3.customise(told, subscription(reference=b'<q:id xmlns:q="urn:q">7</q:id>'), "http://b")
+    headers, body = dialects.customise(told, subscription(reference=b'<q:id xmlns:q="urn:q">7</q:id>'), "http://b")
     opened = open_envelope(body)
     assert dict(headers)["Content-Type"].startswith("application/soap+xml")
     assert (opened.header("message_id"), opened.header("to")) == ("urn:<m>", "http://c/?a&b")

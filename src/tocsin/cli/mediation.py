@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tocsin.cli.output import WRONG_USE, fail, say
-from tocsin.mediation import cloudevents, dialects, raw, soap, wse_2004_08, wsn_1_3
+from tocsin.mediation import cloudevents, dialects, raw, wse_2004_08, wsn_1_3
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
@@ -47,7 +47,7 @@ def mediate(
     say(f"{len(found)} notification{'s' if len(found) > 1 else ''} in {record.dialect}")
     recipient = Subscription(SubscriptionId("dry-run"), None, Endpoint(consumer), None, _FORMS[to], (), record.at, None)
     for each in found:
-        _print(*dialects.CUSTOMISE[recipient.form.dialect](each, recipient, "http://broker.example"), headers)
+        _print(*dialects.customise(each, recipient, "http://broker.example"), headers)
 
 
 def _record(body: bytes) -> Accepted:
@@ -57,8 +57,7 @@ def _record(body: bytes) -> Accepted:
     if start == b"{" and b'"specversion"' in body:
         name, content = cloudevents.NAME, (("content-type", cloudevents.STRUCTURED),)
     elif start == b"<" and b"Envelope" in body[:1024]:
-        notify = soap.open_envelope(body).operation in wsn_1_3.OPERATIONS
-        name = wsn_1_3.NAME if notify else wse_2004_08.NAME
+        name = dialects.event_dialect(dialects.open_in_full(body))
     else:
         kind = {b"{": "application/json", b"[": "application/json", b"<": "application/xml"}.get(start, "text/plain")
         name, content = raw.NAME, (("content-type", kind),)

@@ -4,27 +4,42 @@ import msgspec
 
 from tocsin.markup import xml
 from tocsin.mediation import addressing
-from tocsin.mediation.entries import text_of
-from tocsin.mediation.namespaces import WSE, WSN
+from tocsin.mediation.entries import Values, read_entries, text_of
+from tocsin.mediation.rules import Message
+from tocsin.mediation.soap import open_envelope
+from tocsin.model.refusal import Refusal
 from tocsin.wire.answer import Answer
-
-_MANAGERS = (f"{{{WSN}}}SubscriptionReference", f"{{{WSE}}}SubscriptionManager")
-_EXPIRIES = (f"{{{WSN}}}TerminationTime", f"{{{WSE}}}Expires")
 
 
 class ClientError(Exception):
     """The broker refused, or could not be reached; the text says why."""
 
 
-def manager_address(body: bytes) -> str:
-    found = next(_parsed(body).iter(*_MANAGERS), None)
-    if found is None:
-        raise ClientError("the answer names no subscription manager")
-    return addressing.address_of(found)
+class Said:
+    """The entries of an answer, by the table its request names."""
+
+    def __init__(self, content: xml.Element | None, values: Values | None) -> None:
+        self.content, self._values = content, values
+
+    def text(self, name: str) -> str:
+        return (None if self._values is None else self._values.text(name)) or ""
+
+    def address(self, name: str) -> str:
+        element = None if self._values is None else self._values.element(name)
+        if element is None:
+            raise ClientError(f"the answer names no {name}")
+        return addressing.address_of(element)
 
 
-def granted_expiry(body: bytes) -> str:
-    return text_of(next(_parsed(body).iter(*_EXPIRIES), None))
+def said(message: Message, body: bytes) -> Said:
+    answer = message.answer
+    try:
+        content = open_envelope(body).content
+        if answer is None or content is None:
+            return Said(content, None)
+        return Said(content, read_entries(content, answer.entries))
+    except Refusal as problem:
+        raise ClientError(f"the answer cannot be read: {problem.text}") from None
 
 
 def problem_of(answer: Answer) -> str:
@@ -42,10 +57,3 @@ def _words(body: bytes) -> str:
     except (xml.MarkupError, msgspec.DecodeError):
         return body[:200].decode(errors="replace")
     return text_of(next((each for each in root.iter("{*}Text", "faultstring")), None))
-
-
-def _parsed(body: bytes) -> xml.Element:
-    try:
-        return xml.parse(body)
-    except xml.MarkupError as problem:
-        raise ClientError(f"the answer cannot be read: {problem}") from None

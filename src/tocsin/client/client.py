@@ -7,16 +7,19 @@ import msgspec
 from msgspec import Struct
 
 from tocsin.client import requests
-from tocsin.client.answers import ClientError, granted_expiry, manager_address, problem_of
-from tocsin.mediation import cloudevents, wse_2004_08, wsn_1_3
-from tocsin.mediation.dialects import PUBLISH_DOOR
+from tocsin.client.answers import ClientError, Said, problem_of, said
+from tocsin.mediation import cloudevents
+from tocsin.mediation.dialects import BY_NAME, NAMES
+from tocsin.mediation.rules import Message
+from tocsin.mediation.writing import Value
 from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.notification import Notification, Payload
+from tocsin.model.subscription import Endpoint
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
-DIALECTS = (wsn_1_3.NAME, wse_2004_08.NAME, cloudevents.NAME)
+DIALECTS = NAMES
 LONGEST_ANSWER = 64 << 20  # pages of the API are longer than what a consumer may answer
 _JSON: Pairs = (("Content-Type", "application/json"),)
 
@@ -38,7 +41,7 @@ class Client:
     def __init__(self, broker: str, dialect: str = cloudevents.NAME, http: HttpClient | None = None) -> None:
         if dialect not in DIALECTS:
             raise ClientError(f"{dialect!r} is not a dialect; choose one of {', '.join(DIALECTS)}")
-        self._broker, self.dialect = broker.rstrip("/"), dialect
+        self._broker, self.dialect, self._rules = broker.rstrip("/"), dialect, BY_NAME[dialect]
         self._http = http or HttpClient(max_body=LONGEST_ANSWER)
 
     async def close(self) -> None:
@@ -68,18 +71,9 @@ class Client:
             (),
             Payload(media_type, payload),
         )
-        url, (headers, body) = self._publication(notification)
+        url, (headers, body) = requests.publication(self._rules, notification, self._broker)
         await self._post(url, headers, body)
         return notification.id
-
-    def _publication(self, notification: Notification) -> tuple[str, requests.Said]:
-        if self.dialect == wsn_1_3.NAME:
-            url = f"{self._broker}/broker"
-            return url, requests.wsn_notify(notification, url)
-        if self.dialect == wse_2004_08.NAME:
-            url = f"{self._broker}{PUBLISH_DOOR}"
-            return url, requests.wse_event(notification, url)
-        return f"{self._broker}/events", requests.cloud_event(notification)
 
     async def subscribe(
         self,
@@ -102,26 +96,27 @@ class Client:
             }
             answer = await self._post(f"{self._broker}/api/subscriptions", _JSON, msgspec.json.encode(asked))
             return self._lease(msgspec.json.decode(answer.body))
-        url = f"{self._broker}/broker"
-        say = requests.wsn_subscribe if self.dialect == wsn_1_3.NAME else requests.wse_subscribe
-        answer = await self._post(url, *say(url, consumer, topic, topic_dialect, namespaces, expires))
-        return Lease(manager_address(answer.body), granted_expiry(answer.body))
+        values: dict[str, Value] = {
+            "consumer": Endpoint(consumer),
+            "expires": expires or None,
+            **requests.topic_filter(topic, topic_dialect, namespaces),
+        }
+        said = await self._ask("Subscribe", f"{self._broker}/broker", values)
+        return Lease(said.address("subscription"), said.text("expires"))
 
     async def renew(self, address: str, expires: str = "") -> Lease:
         if self.dialect == cloudevents.NAME:
             body = msgspec.json.encode({"expires": expires or None})
             answer = await self._post(f"{address}/renew", _JSON, body)
             return self._lease(msgspec.json.decode(answer.body))
-        say = requests.wsn_renew if self.dialect == wsn_1_3.NAME else requests.wse_renew
-        answer = await self._post(address, *say(address, expires))
-        return Lease(address, granted_expiry(answer.body))
+        said = await self._ask("Renew", address, {"expires": expires or "PT1H"})
+        return Lease(address, said.text("expires"))
 
     async def unsubscribe(self, address: str) -> None:
         if self.dialect == cloudevents.NAME:
             _checked(await self._http.request("DELETE", address))
             return
-        say = requests.wsn_unsubscribe if self.dialect == wsn_1_3.NAME else requests.wse_unsubscribe
-        await self._post(address, *say(address))
+        await self._ask("Unsubscribe", address, {})
 
     def address_of(self, subscription: str) -> str:
         """Where a subscription of that id is managed in this dialect."""
@@ -137,6 +132,18 @@ class Client:
 
     def _lease(self, document: dict[str, str]) -> Lease:
         return Lease(self.address_of(document["id"]), document["expires"] or "")
+
+    async def _ask(self, operation: str, to: str, values: dict[str, Value]) -> Said:
+        """A request of the dialect's own, and the entries of its answer."""
+        message = self._message(operation)
+        answer = await self._post(to, *requests.request(self._rules, message, to, values))
+        return said(message, answer.body)
+
+    def _message(self, operation: str) -> Message:
+        message = requests.operation(self._rules, operation)
+        if message is None:
+            raise ClientError(f"{self._rules.title} has no operation {operation}")
+        return message
 
     async def _post(self, url: str, headers: Pairs, body: bytes) -> Answer:
         return _checked(await self._http.request("POST", url, headers, body))

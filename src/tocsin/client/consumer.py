@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Callable
 
 from msgspec import Struct
 
-from tocsin.mediation.dialects import normalise
+from tocsin.mediation import wse_2004_08
+from tocsin.mediation.dialects import DIALECTS, normalise
 from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Instant, Node, Pairs
 from tocsin.model.notification import Notification
@@ -16,6 +17,8 @@ from tocsin.wire.asgi import Receive, Scope, Send, read_body, send_accepted, sen
 from tocsin.wire.server import listen, served
 
 LARGEST = 64 << 20
+# The wrapped ones first: whatever is no notification of theirs is an event of WS-Eventing.
+SOAP_DIALECTS = (*(each.name for each in DIALECTS if each.wrapped is not None), wse_2004_08.NAME)
 
 
 class Received(Struct, frozen=True):
@@ -38,7 +41,7 @@ class Received(Struct, frozen=True):
         headers = dict(self.headers)
         kind = headers.get("content-type", "")
         soap = "ce-id" not in headers and ("soap" in kind or "text/xml" in kind)
-        return ("wsn-1.3", "wse-2004-08") if soap else ("cloudevents",)
+        return SOAP_DIALECTS if soap else ("cloudevents",)
 
 
 class Consumer:

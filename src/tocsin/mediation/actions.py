@@ -6,11 +6,12 @@ from tocsin.model.identity import Pairs
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification
 
+_SOAP = ("wse", "wsn", "onvif")
 DEFAULT_ACTION = "urn:tocsin:notification"
 
 
 def action_of(notification: Notification) -> str:
-    if notification.dialect.startswith("wse") and notification.attributes:
+    if notification.attributes and notification.dialect.startswith(_SOAP):
         return notification.attribute("action") or action_for(notification.type)
     return action_for(notification.type)
 

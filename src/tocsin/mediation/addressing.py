@@ -1,11 +1,11 @@
-"""WS-Addressing 2005/08 and 2004/08: endpoint references and message headers."""
+"""WS-Addressing 2005/08 and its drafts: endpoint references and message headers."""
 
 from functools import lru_cache
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation.entries import uri_of
-from tocsin.mediation.namespaces import WSA_2004, WSA_2005, WSA_NAMESPACES, WSA_VERSIONS
+from tocsin.mediation.namespaces import WSA_2005, WSA_NAMESPACES, WSA_VERSIONS
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint
 
@@ -23,7 +23,6 @@ HEADERS = {
         "RelatesTo": "relates_to",
     }.items()
 }
-ANONYMOUS = {WSA_2005: f"{WSA_2005}/anonymous", WSA_2004: f"{WSA_2004}/role/anonymous"}
 _REFERENCES = tuple(
     f"{{{namespace}}}{local}" for namespace in WSA_VERSIONS for local in ("ReferenceParameters", "ReferenceProperties")
 )
@@ -65,11 +64,20 @@ def block(name: str, value: str) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def reference(name: str, address: str, parameters: bytes = b"") -> bytes:
+def reference_content(address: str, parameters: bytes = b"", version: str | None = None) -> bytes:
+    """What stands inside an endpoint reference; the drafts before 2004/08 know properties only."""
+    if not parameters:
+        return block("Address", address)
+    holder = b"ReferenceProperties" if version in _WITHOUT_PARAMETERS else b"ReferenceParameters"
+    return b"%b<wsa:%b>%b</wsa:%b>" % (block("Address", address), holder, parameters, holder)
+
+
+def reference(name: str, address: str, parameters: bytes = b"", version: str | None = None) -> bytes:
     """An endpoint reference inside an element of that (prefixed) name."""
-    if parameters:
-        parameters = b"<wsa:ReferenceParameters>%b</wsa:ReferenceParameters>" % parameters
-    return b"<%b>%b%b</%b>" % (name.encode(), block("Address", address), parameters, name.encode())
+    return b"<%b>%b</%b>" % (name.encode(), reference_content(address, parameters, version), name.encode())
+
+
+_WITHOUT_PARAMETERS = ("2003/03", "2004/03")
 
 
 def namespace_of(version: str | None) -> str:

@@ -1,33 +1,57 @@
 """The registry: which dialect a message is in, and the rules that read and write it."""
 
-from collections.abc import Callable, Mapping
-from urllib.parse import unquote
+from collections.abc import Mapping
 
 from msgspec import Struct
 
-from tocsin.mediation import cloudevents, raw, soap, wse_2004_08, wsn_1_3
+from tocsin.mediation import answering, asking, cloudevents, faults, notices, raw, soap, wse_2004_08, wsn_1_3
 from tocsin.mediation.memo import EnvelopeMemo, Recalled
-from tocsin.mediation.operations import Answer, Context, Reply, Request
+from tocsin.mediation.operations import Answer, Context, Ended, Reply, Request
+from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import Envelope
-from tocsin.model import names
+from tocsin.mediation.topics import PUBLISH_DOOR as PUBLISH_DOOR
+from tocsin.mediation.topics import topic_of_door
 from tocsin.model.identity import Instant, Pairs
-from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Endpoint, Subscription
 
-PUBLISH_DOOR = "/broker/publish"
+# A new dialect is one module of tables, and one line here.
+DIALECTS: tuple[Dialect, ...] = (
+    wsn_1_3.DIALECT,
+    wse_2004_08.DIALECT,
+    cloudevents.DIALECT,
+    raw.DIALECT,
+)
+BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}
+# Those a consumer can be spoken to in.
+NAMES = tuple(each.name for each in DIALECTS if each.is_soap or each.write)
+EVENT_MEDIA_TYPES = {kind: each.name for each in DIALECTS for kind in each.media_types}
 
-Customise = Callable[[Notification, Subscription, str], tuple[Pairs, bytes]]
-CUSTOMISE: Mapping[str, Customise] = {
-    wsn_1_3.NAME: wsn_1_3.customise,
-    wse_2004_08.NAME: wse_2004_08.customise,
-    cloudevents.NAME: cloudevents.customise,
+Operation = tuple[Dialect, Message]
+OPERATIONS: Mapping[str, Operation] = {
+    message.element.clark: (dialect, message)
+    for dialect in DIALECTS
+    for message in dialect.requests
+    if message.element is not None
 }
-NAMES = tuple(CUSTOMISE)
 
-_OPERATIONS = dict.fromkeys(wsn_1_3.OPERATIONS, wsn_1_3.NAME) | dict.fromkeys(wse_2004_08.OPERATIONS, wse_2004_08.NAME)
+
+def _headers() -> soap.Headers:
+    """What the tables read from headers, besides WS-Addressing; the name of an id is the same for all dialects."""
+    own = {
+        entry.path[-1].clark: (entry.name, None)
+        for dialect in DIALECTS
+        for message in (dialect.wrapped, dialect.raw)
+        for entry in (message.entries if message else ())
+        if entry.header and entry.path[-1].prefix != "wsa"
+    }
+    ids = {dialect.identifier.clark: ("identifier", None) for dialect in DIALECTS if dialect.identifier}
+    return {**soap.HEADERS, **own, **ids}
+
+
+_HEADERS = _headers()
 
 
 class Heard(Struct, frozen=True):
@@ -37,68 +61,88 @@ class Heard(Struct, frozen=True):
     request: Request
 
 
-def dialect_of(envelope: Envelope) -> str:
+def operation_of(envelope: Envelope) -> Operation:
     """By the first body child alone: real clients send other actions, or none."""
-    name = _OPERATIONS.get(envelope.operation)
-    if name is None:
+    found = OPERATIONS.get(envelope.operation)
+    if found is None:
         shown = envelope.operation or "an empty Body"
         raise Refusal("unknown-operation", f"{shown} is not an operation of this broker; post events to {PUBLISH_DOOR}")
-    return name
+    return found
 
 
-def hear(envelope: Envelope, subscription: str, now: Instant) -> Heard:
-    """`subscription` is the id in the address; a reference parameter that is echoed instead does as well."""
-    name = dialect_of(envelope)
-    request = wsn_1_3.request if name == wsn_1_3.NAME else wse_2004_08.request
-    return Heard(envelope.context(name), request(envelope, subscription or envelope.header("identifier"), now))
+def dialect_of(envelope: Envelope) -> str:
+    return operation_of(envelope)[0].name
 
 
-def answer(context: Context, result: Answer) -> Reply:
-    reply = wsn_1_3.reply if context.dialect == wsn_1_3.NAME else wse_2004_08.reply
-    return reply(context, result)
+def event_dialect(envelope: Envelope) -> str:
+    """Of an envelope at the door for events: a notification's own, else it is an event of WS-Eventing."""
+    dialect, message = OPERATIONS.get(envelope.operation, (wse_2004_08.DIALECT, None))
+    return dialect.name if message is not None and message is dialect.wrapped else wse_2004_08.NAME
+
+
+def hear(envelope: Envelope, name: str, now: Instant) -> Heard:
+    """`name` is the id in the address, empty when it names none."""
+    dialect, message = operation_of(envelope)
+    return Heard(envelope.context(dialect.name), asking.request(dialect, message, envelope, name, now))
+
+
+def answer(context: Context, result: Answer, base_url: str) -> Reply:
+    dialect, message = OPERATIONS[context.operation]
+    return answering.reply(dialect, message, context, result, base_url)
+
+
+def fault(context: Context, refusal: Refusal, now: Instant) -> Reply:
+    """In the dialect that was spoken, as far as it can be told."""
+    dialect, message = OPERATIONS.get(context.operation, (BY_NAME[context.dialect], None))
+    return faults.fault(dialect, "" if message is None else message.operation, context, refusal, now)
+
+
+def end_notice(ended: Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | None:
+    """What goes out, and where, when a subscription ends that its subscriber did not end; None where nothing does."""
+    dialect = BY_NAME.get(ended.subscription.form.dialect)
+    return None if dialect is None else answering.end_notice(dialect, ended, base_url)
+
+
+def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
+    dialect = BY_NAME.get(subscription.form.dialect)
+    if dialect is not None and dialect.is_soap:
+        return notices.customise(dialect, notification, subscription, base_url)
+    if dialect is None or dialect.write is None:
+        raise Refusal("unsupported-delivery", f"no rules to write {subscription.form.dialect!r}")
+    return dialect.write(notification, subscription, base_url)
 
 
 Reading = Envelope | Recalled
-_MEMO = EnvelopeMemo(_OPERATIONS)
+_MEMO = EnvelopeMemo(OPERATIONS)
 
 
 def open_soap(door: str, body: bytes) -> Reading:
-    return _MEMO.recall(door, body) or soap.open_envelope(body)
+    return _MEMO.recall(door, body) or open_in_full(body)
+
+
+def open_in_full(body: bytes) -> Envelope:
+    return soap.open_envelope(body, _HEADERS)
 
 
 def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notification, ...]:
     """The notifications of an accepted request; pure, the same at the door and on Spark."""
-    dialect = record.dialect
-    if dialect == cloudevents.NAME:
-        return cloudevents.notifications(record)
-    if dialect == raw.NAME:
-        return raw.notifications(record, topic_of_door(record.door))
+    dialect = BY_NAME.get(record.dialect)
+    if dialect is None:
+        raise Refusal("malformed", f"no rules to read {record.dialect!r}")
+    if dialect.read is not None:
+        return dialect.read(record)
     reading = reading or open_soap(record.door, record.body)
     if isinstance(reading, Recalled):
-        if reading.dialect == dialect:
+        if reading.dialect == record.dialect:
             return (reading.notification(record),)
-        reading = soap.open_envelope(record.body)
-    return _read_in_full(record, reading)
+        reading = open_in_full(record.body)
+    return _read_in_full(dialect, record, reading)
 
 
-def _read_in_full(record: Accepted, reading: Envelope) -> tuple[Notification, ...]:
-    if record.dialect == wsn_1_3.NAME:
-        found = wsn_1_3.notifications(record, reading)
-        if len(found) == 1 and _MEMO.is_worth_it(record, found[0]):
-            _MEMO.learn(record, reading, wsn_1_3.payload_holder(reading), found[0])
-    else:
-        found = wse_2004_08.notifications(record, reading, topic_of_door(record.door))
-        if _MEMO.is_worth_it(record, found[0]):
-            _MEMO.learn(record, reading, reading.body, found[0])
-    return found
-
-
-def topic_of_door(door: str) -> Topic | None:
-    """`/broker/publish/a/b` names the topic a/b."""
-    tail = door[len(PUBLISH_DOOR) :].strip("/") if door.startswith(f"{PUBLISH_DOOR}/") else ""
-    if not tail:
-        return None
-    found = names.topic(unquote(tail))
-    if found is None:
-        raise Refusal("bad-topic-expression", f"the address ends in {tail!r}, which is not a topic such as a/b")
+def _read_in_full(dialect: Dialect, record: Accepted, reading: Envelope) -> tuple[Notification, ...]:
+    found = notices.notifications(dialect, record, reading, topic_of_door(record.door))
+    # Who proves who it is in the envelope is asked again each time.
+    if len(found) == 1 and "security" not in reading.headers and _MEMO.is_worth_it(record, found[0]):
+        holder, action = notices.payload_parent(dialect, reading), notices.keeps_action(dialect, reading)
+        _MEMO.learn(record, reading, holder, action, found[0])
     return found

@@ -1,15 +1,14 @@
-"""The rule tables: where in a message each entry of the normalised information set stands.
+"""Reading a message by its table: the normalisation half of the engine.
 
-Normalisation takes the action that table 3 of WS-Messenger gives: present is transformed, absent and defaulted is
-added, absent and optional is none, absent and required is a fault. What no entry names is ignored.
+It takes the action that table 3 of WS-Messenger gives: present is transformed, absent and defaulted is added, absent
+and optional is none, absent and required is a fault. What no entry names is ignored.
 """
 
 import re
 from collections.abc import Mapping
 
-from msgspec import Struct
-
 from tocsin.markup.xml import Element
+from tocsin.mediation.rules import Entry, Path
 from tocsin.model.refusal import Refusal
 
 Found = dict[str, Element]
@@ -19,22 +18,13 @@ _PLAIN_URI = re.compile("[!-~]{1,512}")
 _URI = re.compile(f"[^\x00-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]{{0,{LONGEST_URI}}}")
 
 
-class Entry(Struct, frozen=True):
-    """`path` is made of Clark names below the message's element; a last step `@name` is an attribute."""
-
-    name: str
-    path: tuple[str, ...]
-    required: bool = False
-    default: str | None = None
-
-
 class Values:
     """The entries that were found."""
 
-    __slots__ = ("_found",)
+    __slots__ = ("_found", "_message", "_paths")
 
-    def __init__(self, found: Mapping[str, Element | str | None]) -> None:
-        self._found = found
+    def __init__(self, found: Mapping[str, Element | str | None], message: Element, paths: Mapping[str, Path]) -> None:
+        self._found, self._message, self._paths = found, message, paths
 
     def element(self, name: str) -> Element | None:
         value = self._found.get(name)
@@ -45,6 +35,11 @@ class Values:
         if value is None:  # the table said `required`, so read_entries has refused already
             raise LookupError(name)
         return value
+
+    def every(self, name: str) -> list[Element]:
+        """All elements at the path of an entry that may be repeated."""
+        path = self._paths.get(name)
+        return self._message.findall("/".join(step.clark for step in path)) if path else []
 
     def text(self, name: str) -> str | None:
         value = self._found.get(name)
@@ -57,10 +52,12 @@ def read_entries(element: Element, entries: tuple[Entry, ...]) -> Values:
         value = _at(element, entry.path)
         if value is None:
             if entry.required:
-                raise Refusal("malformed", f"{_shown(element.tag)} lacks {' / '.join(map(_shown, entry.path))}")
+                raise Refusal(
+                    "malformed", f"{_shown(element.tag)} lacks {' / '.join(step.local for step in entry.path)}"
+                )
             value = entry.default
         found[entry.name] = value
-    return Values(found)
+    return Values(found, element, {entry.name: entry.path for entry in entries})
 
 
 def children(element: Element, names: Mapping[str, str]) -> Found:
@@ -117,15 +114,15 @@ def only_child(element: Element) -> Element | None:
     return found[0] if len(found) == 1 else None
 
 
-def _at(element: Element, path: tuple[str, ...]) -> Element | str | None:
+def _at(element: Element, path: Path) -> Element | str | None:
     here: Element | None = element
     for step in path:
         if here is None:
             return None
-        if step.startswith("@"):
-            value = here.get(step[1:])
+        if step.local.startswith("@"):
+            value = here.get(step.local[1:])
             return None if value is None else str(value)
-        here = here.find(step)
+        here = here.find(step.clark)
     return here
 
 

@@ -1,80 +1,59 @@
-"""Refusals as the caller's dialect says them: one table a dialect."""
-
-from collections.abc import Iterable
+"""Refusals as the caller's dialect says them: its table names the fault, this writes it."""
 
 import msgspec
 
 from tocsin.markup import xml
 from tocsin.mediation import soap, times
 from tocsin.mediation.addressing import namespace_of
-from tocsin.mediation.namespaces import (
-    WSE,
-    WSE_PUSH,
-    WSN,
-    WSN_FAULT_ACTION,
-    WSRF_FAULTS,
-    WSRF_RESOURCE,
-)
+from tocsin.mediation.namespaces import WSSE
 from tocsin.mediation.operations import Context, Reply
 from tocsin.mediation.payloads import NOT_XML
-from tocsin.mediation.topics import DIALECTS
+from tocsin.mediation.rules import Dialect, Faults, Name, Names
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.names import QName
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
 
-# WSN 1.3 s4 and WSE 2004/08 s4 name these; where a specification names none, the generic one of its kind is used.
-WSN_FAULTS: dict[Reason, QName] = {
-    "unknown-subscription": QName(WSRF_RESOURCE, "ResourceUnknownFault"),
-    "unknown-topic-dialect": QName(WSN, "TopicExpressionDialectUnknownFault"),
-    "bad-topic-expression": QName(WSN, "InvalidTopicExpressionFault"),
-    "unsupported-filter": QName(WSN, "InvalidFilterFault"),
-    "bad-filter": QName(WSN, "InvalidFilterFault"),
-    "bad-expiry": QName(WSN, "UnacceptableInitialTerminationTimeFault"),
-    "unsupported-delivery": QName(WSN, "UnsupportedPolicyRequestFault"),
-    "bad-consumer": QName(WSN, "SubscribeCreationFailedFault"),
-}
-WSN_FAULTS_OF: dict[tuple[str, Reason], QName] = {
-    ("Subscribe", "malformed"): QName(WSN, "SubscribeCreationFailedFault"),
-    ("Subscribe", "cannot-store"): QName(WSN, "SubscribeCreationFailedFault"),
-    ("Renew", "bad-expiry"): QName(WSN, "UnacceptableTerminationTimeFault"),
-    ("Unsubscribe", "cannot-store"): QName(WSN, "UnableToDestroySubscriptionFault"),
-}
-WSE_FAULTS: dict[Reason, QName] = {
-    "unknown-subscription": QName(WSE, "InvalidMessage"),
-    "unknown-topic-dialect": QName(WSE, "FilteringRequestedUnavailable"),
-    "bad-topic-expression": QName(WSE, "FilteringRequestedUnavailable"),
-    "unsupported-filter": QName(WSE, "FilteringRequestedUnavailable"),
-    "bad-filter": QName(WSE, "FilteringRequestedUnavailable"),
-    "bad-expiry": QName(WSE, "InvalidExpirationTime"),
-    "unsupported-delivery": QName(WSE, "DeliveryModeRequestedUnavailable"),
-    "bad-consumer": QName(WSE, "InvalidMessage"),
-    "malformed": QName(WSE, "InvalidMessage"),
-    "unknown-operation": QName(WSE, "InvalidMessage"),
-    "overloaded": QName(WSE, "EventSourceUnableToProcess"),
-    "cannot-store": QName(WSE, "EventSourceUnableToProcess"),
-}
 STATUS: dict[Reason, int] = {
     "unknown-subscription": 404,
     "unknown-operation": 404,
+    "unknown-secret": 404,
+    "unknown-consent": 404,
+    "in-use": 409,
+    "no-current-message": 404,
+    "not-authenticated": 401,
+    "not-allowed": 403,
     "too-large": 413,
     "too-slow": 408,
     "overloaded": 503,
     "cannot-store": 503,
 }
+# Statuses that tell more than "it is the sender's fault" in SOAP as well.
+_KEPT = (401, 403, 408, 413, 503)
 _RETRY_AFTER: Pairs = (("Retry-After", "1"),)
+_CHALLENGE: Pairs = (("WWW-Authenticate", 'Basic realm="tocsin", charset="UTF-8"'), ("WWW-Authenticate", "Bearer"))
+_EXTRA: dict[int, Pairs] = {503: _RETRY_AFTER, 401: _CHALLENGE}
+# WS-Security 1.0 s12; every SOAP dialect leaves this to it.
+_SECURITY = Names("wsse", WSSE)
+_ACCESS: dict[Reason, Name] = {
+    "not-authenticated": _SECURITY.one("FailedAuthentication"),
+    "not-allowed": _SECURITY.one("FailedCheck"),
+}
+_NO_FAULTS = Faults({})
 
 
-def fault(context: Context, refusal: Refusal, now: Instant) -> Reply:
+def fault(dialect: Dialect, operation: str, context: Context, refusal: Refusal, now: Instant) -> Reply:
     """SOAP 1.1 faults are HTTP 500 (s6.2), 1.2 splits 400 and 500 (part 2 s7.5.2); pressure keeps 413 and 503."""
     ours = refusal.reason in OUR_FAULT
-    name = _name(context, refusal.reason)
+    table = dialect.faults or _NO_FAULTS
+    name = table.of.get((operation, refusal.reason)) or table.named.get(refusal.reason) or _ACCESS.get(refusal.reason)
     write = _soap_11 if context.soap == "1.1" else _soap_12
-    content = write(name, refusal, ours, _detail(name, refusal, now))
+    content = write(table, name, refusal, ours, _detail(table, name, refusal, now))
     status = STATUS.get(refusal.reason, 0)
-    if status not in (408, 413, 503):
+    if status not in _KEPT:
         status = 500 if ours or context.soap == "1.1" else 400
-    answer = soap.reply(context, _action(context), content, status=status)
-    return Reply(status, answer.headers + (_RETRY_AFTER if status == 503 else ()), answer.body)
+    action = table.action or f"{namespace_of(context.addressing)}/fault"
+    answer = soap.reply(context, action, content, status=status)
+    return Reply(status, answer.headers + _EXTRA.get(status, ()), answer.body)
 
 
 def problem(refusal: Refusal) -> Reply:
@@ -87,28 +66,14 @@ def problem(refusal: Refusal) -> Reply:
         "detail": refusal.text,
     }
     headers: Pairs = (("Content-Type", "application/problem+json"),)
-    return Reply(status, headers + (_RETRY_AFTER if status == 503 else ()), msgspec.json.encode(body))
+    return Reply(status, headers + _EXTRA.get(status, ()), msgspec.json.encode(body))
 
 
-def _name(context: Context, reason: Reason) -> QName | None:
-    if context.dialect.startswith("wse"):
-        return WSE_FAULTS.get(reason)
-    if (context.operation, reason) in WSN_FAULTS_OF:
-        return WSN_FAULTS_OF[context.operation, reason]
-    return WSN_FAULTS.get(reason)
-
-
-def _action(context: Context) -> str:
-    if context.dialect.startswith("wsn"):
-        return WSN_FAULT_ACTION
-    return f"{namespace_of(context.addressing)}/fault"
-
-
-def _soap_11(name: QName | None, refusal: Refusal, ours: bool, detail: bytes) -> bytes:
+def _soap_11(table: Faults, name: Name | None, refusal: Refusal, ours: bool, detail: bytes) -> bytes:
     """A subcode has no place in SOAP 1.1: WSE s4 puts it into faultcode itself."""
     code, declared = _code(refusal, "s:Server" if ours else "s:Client"), b""
-    if name is not None and name.namespace == WSE:
-        code, declared = b"f:" + name.local.encode(), b' xmlns:f="%b"' % WSE.encode()
+    if name is not None and table.base_fault is None:
+        code, declared = b"f:" + name.local.encode(), b' xmlns:f="%b"' % name.namespace.encode()
     return b"<s:Fault><faultcode%b>%b</faultcode><faultstring>%b</faultstring>%b</s:Fault>" % (
         declared,
         code,
@@ -117,7 +82,8 @@ def _soap_11(name: QName | None, refusal: Refusal, ours: bool, detail: bytes) ->
     )
 
 
-def _soap_12(name: QName | None, refusal: Refusal, ours: bool, detail: bytes) -> bytes:
+def _soap_12(table: Faults, name: Name | None, refusal: Refusal, ours: bool, detail: bytes) -> bytes:
+    del table
     subcode = b"" if name is None else b"<s:Subcode>%b</s:Subcode>" % _named("s:Value", name)
     return (
         b"<s:Fault><s:Code><s:Value>%b</s:Value>%b</s:Code>"
@@ -130,7 +96,7 @@ def _soap_12(name: QName | None, refusal: Refusal, ours: bool, detail: bytes) ->
     )
 
 
-def _named(element: str, name: QName) -> bytes:
+def _named(element: str, name: Name | QName) -> bytes:
     """An element that holds a qualified name, with the prefix of that name declared on it."""
     tag, local = element.encode(), name.local.encode()
     if not name.namespace:
@@ -146,35 +112,26 @@ def _text(refusal: Refusal) -> bytes:
     return xml.text(NOT_XML.sub("\ufffd", refusal.text))
 
 
-def _detail(name: QName | None, refusal: Refusal, now: Instant) -> bytes:
-    if name is None:
+def _detail(table: Faults, name: Name | None, refusal: Refusal, now: Instant) -> bytes:
+    if name is None or name.namespace == WSSE:
         return b""
-    if name.namespace in (WSN, WSRF_RESOURCE):
-        return _base_fault(name, refusal, now)
-    if name.local == "DeliveryModeRequestedUnavailable":
-        return _supported("SupportedDeliveryMode", (WSE_PUSH,))
-    return _supported("SupportedDialect", DIALECTS) if name.local == "FilteringRequestedUnavailable" else b""
-
-
-def _supported(element: str, values: Iterable[str]) -> bytes:
-    name = element.encode()
+    if table.base_fault is not None:
+        return _base_fault(table, table.base_fault, name, refusal, now)
+    element, values = table.supported.get(name.local, (name, ()))
+    tag = element.local.encode()
     return b"".join(
-        b'<wse:%b xmlns:wse="%b">%b</wse:%b>' % (name, WSE.encode(), xml.text(each), name) for each in values
+        b'<f:%b xmlns:f="%b">%b</f:%b>' % (tag, element.namespace.encode(), xml.text(each), tag) for each in values
     )
 
 
-def _base_fault(name: QName, refusal: Refusal, now: Instant) -> bytes:
+def _base_fault(table: Faults, base: Name, name: Name, refusal: Refusal, now: Instant) -> bytes:
     """WS-BaseFaults: a timestamp is required, and its own elements stand before those of the fault."""
-    time, local = times.timestamp(now).encode(), name.local.encode()
-    own = b""
-    if name.local in ("UnacceptableInitialTerminationTimeFault", "UnacceptableTerminationTimeFault"):
-        own = b"<f:MinimumTime>%b</f:MinimumTime>" % time
-    elif name.local in _NAMES_AT_FAULT and refusal.about is not None:
-        own = _named(_NAMES_AT_FAULT[name.local], refusal.about)
+    time, local, own = times.timestamp(now).encode(), name.local.encode(), b""
+    if table.minimum_time is not None and name.local.endswith("TerminationTimeFault"):
+        own = b"<f:%b>%b</f:%b>" % (table.minimum_time.local.encode(), time, table.minimum_time.local.encode())
+    elif name.local in table.names_at_fault and refusal.about is not None:
+        own = _named(f"f:{table.names_at_fault[name.local].local}", refusal.about)
     return (
         b'<f:%b xmlns:f="%b" xmlns:bf="%b"><bf:Timestamp>%b</bf:Timestamp>'
         b'<bf:Description xml:lang="en">%b</bf:Description>%b</f:%b>'
-    ) % (local, name.namespace.encode(), WSRF_FAULTS.encode(), time, _text(refusal), own, local)
-
-
-_NAMES_AT_FAULT = {"InvalidFilterFault": "f:UnknownFilter", "UnsupportedPolicyRequestFault": "f:UnsupportedPolicy"}
+    ) % (local, name.namespace.encode(), base.namespace.encode(), time, _text(refusal), own, local)

@@ -5,11 +5,11 @@ as the function says. Payloads that are XML are compared as XML, whatever prefix
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
 
 import msgspec
 
 from tocsin.markup import xml
-from tocsin.mediation import cloudevents, raw, wse_2004_08, wsn_1_3
 from tocsin.mediation.actions import action_for
 from tocsin.mediation.payloads import XML_TYPE, is_xml, type_name, type_of
 from tocsin.mediation.times import timestamp
@@ -81,32 +81,41 @@ def _root(payload: Payload) -> xml.Element | None:
         return None
 
 
-_WSN, _WSE, _EVENTS, _RAW = wsn_1_3.NAME, wse_2004_08.NAME, cloudevents.NAME, raw.NAME
+# What a dialect has room for decides, not its version: wrapped or raw SOAP, a CloudEvent, or just the bytes.
+Room = Literal["wrapped", "event", "cloudevents", "raw"]
 _INTO_SOAP: Changes = {
     "id": collapsed_id,
     "producer": collapsed_producer,
     "type": element_as_type,
     "payload": lone_element,
 }
-LOSSES: Mapping[tuple[str, str], Changes] = {
-    (_WSN, _WSN): {},
-    (_WSN, _WSE): {},
-    (_WSN, _EVENTS): {"type": name_as_text, "attributes": subject_and_time},
-    (_WSE, _WSN): {"attributes": no_attributes},
-    (_WSE, _WSE): {},
-    (_WSE, _EVENTS): {"type": action_as_type, "attributes": subject_and_time},
-    (_EVENTS, _WSN): {**_INTO_SOAP, "attributes": no_attributes},
-    (_EVENTS, _WSE): {**_INTO_SOAP, "attributes": type_as_action},
-    (_EVENTS, _EVENTS): {},
-    (_RAW, _WSN): {"payload": lone_element},
-    (_RAW, _WSE): {"payload": lone_element},
-    (_RAW, _EVENTS): {"type": name_as_text, "attributes": subject_and_time},
+LOSSES: Mapping[tuple[Room, Room], Changes] = {
+    ("wrapped", "wrapped"): {},
+    ("wrapped", "event"): {},
+    ("wrapped", "cloudevents"): {"type": name_as_text, "attributes": subject_and_time},
+    ("event", "wrapped"): {"attributes": no_attributes},
+    ("event", "event"): {},
+    ("event", "cloudevents"): {"type": action_as_type, "attributes": subject_and_time},
+    ("cloudevents", "wrapped"): {**_INTO_SOAP, "attributes": no_attributes},
+    ("cloudevents", "event"): {**_INTO_SOAP, "attributes": type_as_action},
+    ("cloudevents", "cloudevents"): {},
+    ("raw", "wrapped"): {"payload": lone_element},
+    ("raw", "event"): {"payload": lone_element},
+    ("raw", "cloudevents"): {"type": name_as_text, "attributes": subject_and_time},
 }
 
 
-def arriving(notification: Notification, target: str) -> Notification:
+def room_of(dialect: str, *, wrapped: bool = True) -> Room:
+    if dialect.startswith(("wsn", "onvif")):
+        return "wrapped" if wrapped else "event"
+    if dialect.startswith("wse"):
+        return "event"
+    return "cloudevents" if dialect == "cloudevents" else "raw"
+
+
+def arriving(notification: Notification, target: str, *, wrapped: bool = True) -> Notification:
     """The notification as a reader of the target's dialect understands it; where and when it is read is its own."""
-    changes = LOSSES[notification.dialect, target]
+    changes = LOSSES[room_of(notification.dialect), room_of(target, wrapped=wrapped)]
     values = {field: change(notification) for field, change in changes.items()}
     return msgspec.structs.replace(notification, dialect=target, **values)
 

@@ -16,7 +16,6 @@ from tocsin.markup.xml import Element, Scope
 from tocsin.mediation.actions import attributes_for
 from tocsin.mediation.payloads import XML_TYPE, is_wrapper, type_of
 from tocsin.mediation.soap import Envelope
-from tocsin.mediation.wse_2004_08 import NAME as WSE
 from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification, Payload
@@ -133,8 +132,11 @@ class EnvelopeMemo:
         self._once.add(like)
         return False
 
-    def learn(self, record: Accepted, envelope: Envelope, holder: Element, read: Notification) -> None:
-        """After a message with one notification was read in full; `holder` is the parent of its payload."""
+    def learn(self, record: Accepted, envelope: Envelope, holder: Element, action: str, read: Notification) -> None:
+        """After a message with one notification was read in full.
+
+        `holder` is the parent of its payload, `action` what was taken for the event's own.
+        """
         cut = _cut(record.body, envelope, holder)
         if cut is None:
             return
@@ -148,7 +150,6 @@ class EnvelopeMemo:
             self._size = 0
         self._size += 1
         prototype = msgspec.structs.replace(read, payload=Payload("", b""))
-        action = envelope.header("action") if read.dialect == WSE else ""
         known.known[middle, tail] = _Surroundings(prototype, action, xml.scope_of(holder))
 
 

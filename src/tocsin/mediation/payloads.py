@@ -14,7 +14,7 @@ from tocsin.model.refusal import Refusal
 
 XML_TYPE = "application/xml"
 _WRAPPER = f"{{{TOCSIN}}}Data"
-_SOAP_DIALECTS = ("wsn-1.3", "wse-2004-08")
+_SOAP_DIALECTS = ("wsn", "wse", "onvif")
 _MEDIA_TYPE = re.compile(r"[\x20-\x7e]{0,1024}")
 # No XML characters (XML 1.0 s2.2), but for the carriage return, which would come back as a line feed (s2.11).
 NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -77,7 +77,11 @@ def type_name(text: str) -> QName | str:
 def as_element(notification: Notification) -> bytes:
     """The payload as one XML element that can stand in a SOAP body."""
     payload = notification.payload
-    if payload.media_type == XML_TYPE and type(notification.type) is QName and notification.dialect in _SOAP_DIALECTS:
+    if (
+        payload.media_type == XML_TYPE
+        and type(notification.type) is QName
+        and notification.dialect.startswith(_SOAP_DIALECTS)
+    ):
         return payload.data  # we took it from a parsed message ourselves
     element = _embeddable(payload) if is_xml(payload.media_type) else None
     return element or _wrapped(payload, notification.type)
@@ -85,10 +89,20 @@ def as_element(notification: Notification) -> bytes:
 
 @lru_cache(maxsize=8)
 def _embeddable(payload: Payload) -> bytes | None:
+    """Parsed, for nobody vouches for it; written anew only where it is more than an element."""
+    data = payload.data
     try:
-        return xml.serialise(xml.parse(payload.data))
+        root = xml.parse(data)
     except MarkupError:
         return None
+    return data if _is_element_alone(data) else xml.serialise(root)
+
+
+def _is_element_alone(data: bytes) -> bool:
+    """Of well-formed XML: UTF-8, and nothing before, between or after its tags that must not stand in a message."""
+    if data[:1] != b"<" or data[1:2] == b"\0" or data[-1:] != b">":
+        return False
+    return not ((b"?" in data and b"<?" in data) or (b"!" in data and b"<!" in data))
 
 
 def _wrapped(payload: Payload, kind: QName | str | None) -> bytes:

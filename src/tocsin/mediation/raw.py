@@ -2,8 +2,10 @@
 
 from tocsin.markup import xml
 from tocsin.mediation.payloads import checked_media_type, is_xml
+from tocsin.mediation.rules import Dialect
+from tocsin.mediation.topics import topic_of_door
 from tocsin.model.identity import MessageId
-from tocsin.model.names import NO_TOPIC, QName, Topic, qname
+from tocsin.model.names import NO_TOPIC, QName, qname
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
@@ -11,8 +13,8 @@ from tocsin.model.refusal import Refusal
 NAME = "raw"
 
 
-def notifications(record: Accepted, tail: Topic | None) -> tuple[Notification, ...]:
-    headers = dict(record.headers)
+def notifications(record: Accepted) -> tuple[Notification, ...]:
+    headers, tail = dict(record.headers), topic_of_door(record.door)
     payload = Payload(checked_media_type(headers.get("content-type") or "application/octet-stream"), record.body)
     name = MessageId(f"urn:uuid:{record.cause}")
     topic = tail or NO_TOPIC
@@ -26,3 +28,6 @@ def _type(payload: Payload) -> QName | None:
         return qname(str(xml.parse(payload.data).tag))
     except xml.MarkupError as problem:
         raise Refusal("malformed", str(problem)) from None
+
+
+DIALECT = Dialect(NAME, "anything else over HTTP", read=notifications)

@@ -1,5 +1,6 @@
 """SOAP 1.1 and 1.2 envelopes: opened once at the door, written from byte templates."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -9,16 +10,15 @@ from tocsin.markup import xml
 from tocsin.markup.xml import Element, MarkupError
 from tocsin.mediation import addressing
 from tocsin.mediation.entries import Found, first_child, uri_of
-from tocsin.mediation.namespaces import SOAP_11_ACTORS, SOAP_12, SOAP_NAMESPACES, SOAP_VERSIONS, WSE, WSN
+from tocsin.mediation.namespaces import SOAP_11_ACTORS, SOAP_12, SOAP_NAMESPACES, SOAP_VERSIONS, WSSE
 from tocsin.mediation.operations import Context, Reply
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Endpoint
 
-# Headers that are read besides WS-Addressing: a topic for events that have no place for one, the id of a subscription.
-_HEADERS = addressing.HEADERS | {
-    f"{{{WSN}}}Topic": ("topic", None),
-    f"{{{WSE}}}Identifier": ("identifier", None),
-}
+# Clark name -> (entry, version of WS-Addressing); the registry adds what the dialects read.
+Headers = Mapping[str, tuple[str, str | None]]
+HEADERS: Headers = addressing.HEADERS | {f"{{{WSSE}}}Security": ("security", None)}
 _PARTS = {
     f"{{{namespace}}}Envelope": (f"{{{namespace}}}Header", f"{{{namespace}}}Body", version)
     for namespace, version in SOAP_VERSIONS.items()
@@ -44,11 +44,10 @@ class Envelope(Struct):
         return uri_of(self.headers.get(name))
 
     def context(self, dialect: str) -> Context:
-        name = self.operation.rpartition("}")[2]
-        return Context(dialect, self.soap, self.addressing, self.header("message_id"), name)
+        return Context(dialect, self.soap, self.addressing, self.header("message_id"), self.operation)
 
 
-def open_envelope(body: bytes) -> Envelope:
+def open_envelope(body: bytes, known: Headers = HEADERS) -> Envelope:
     try:
         root = xml.parse(body)
     except MarkupError as problem:
@@ -63,15 +62,15 @@ def open_envelope(body: bytes) -> Envelope:
         if tag == body_tag:
             return Envelope(soap, version, headers, part, first_child(part), body)
         if tag == header_tag:
-            version = _read_headers(part, headers, soap) or version
+            version = _read_headers(part, headers, soap, known) or version
     raise Refusal("malformed", "the SOAP envelope has no Body")
 
 
-def _read_headers(header: Element, found: Found, soap: str) -> str | None:
+def _read_headers(header: Element, found: Found, soap: str, known_headers: Headers) -> str | None:
     """Repeated headers are tolerated, the first counts: real clients send WS-Addressing twice."""
     version: str | None = None
     for block in header:
-        known = _HEADERS.get(block.tag)
+        known = known_headers.get(block.tag)
         if known is None:
             _refuse_must_understand(block, soap)
             continue
@@ -135,3 +134,14 @@ def reply(context: Context, action: str, content: bytes, *, status: int = 200, w
             headers += addressing.block("RelatesTo", context.message_id)
     body = b"".join((opening(context.soap, context.addressing or wsa), headers, BETWEEN, content, CLOSING))
     return Reply(status, http_headers(context.soap, action)[:1], body)
+
+
+def one_way(
+    version: str, wsa: str | None, action: str, to: Endpoint, content: bytes, message_id: str = ""
+) -> tuple[Pairs, bytes]:
+    """A message of ours to somebody's endpoint, its reference parameters echoed."""
+    headers = addressing.block("Action", action) + addressing.block("To", to.address)
+    if message_id:
+        headers += addressing.block("MessageID", message_id)
+    headers += addressing.echoed(to.reference, wsa)
+    return http_headers(version, action), b"".join((opening(version, wsa), headers, BETWEEN, content, CLOSING))

@@ -2,21 +2,35 @@
 
 from collections.abc import Mapping
 from functools import lru_cache
+from urllib.parse import unquote
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation.entries import text_of
-from tocsin.mediation.namespaces import TOPICS
+from tocsin.mediation.namespaces import ONVIF_CONCRETE_SET, TOPICS, TOPICS_1_0, TOPICS_1_2
+from tocsin.model import names
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.refusal import Refusal
 from tocsin.model.topic_expression import TopicDialect, parse_concrete_topic, parse_topic_expression
 
+PUBLISH_DOOR = "/broker/publish"
 DIALECTS: dict[str, TopicDialect] = {
     f"{TOPICS}/Simple": "simple",
     f"{TOPICS}/Concrete": "concrete",
     f"{TOPICS}/Full": "full",
+    ONVIF_CONCRETE_SET: "concrete-set",
 }
+# What the drafts called them; taken from anybody, offered to nobody.
+_OLDER: dict[str, TopicDialect] = {
+    f"{TOPICS_1_2}/Simple": "simple",
+    f"{TOPICS_1_2}/Concrete": "concrete",
+    f"{TOPICS_1_2}/Full": "full",
+    f"{TOPICS_1_0}/simple": "simple",
+    f"{TOPICS_1_0}/concrete": "concrete",
+    f"{TOPICS_1_0}/full": "full",
+}
+IN_1_3 = (f"{TOPICS}/Simple", f"{TOPICS}/Concrete")
 
 
 def topic_of(element: Element) -> Topic:
@@ -39,11 +53,16 @@ def _topic(text: str, prefix: str = "", namespace: str = "") -> Topic:
 
 def filter_of(element: Element) -> TopicIs:
     """A TopicExpression; without a Dialect it is Concrete, as clients of ONVIF devices expect."""
-    return topic_filter((element.text or "").strip(), element.get("Dialect") or f"{TOPICS}/Concrete", element.nsmap)
+    return topic_filter((element.text or "").strip(), dialect_of(element) or f"{TOPICS}/Concrete", element.nsmap)
+
+
+def dialect_of(element: Element) -> str:
+    """WS-Messenger's own clients write the attribute in the namespace of its element."""
+    return str(element.get("Dialect") or element.get(f"{str(element.tag).rpartition('}')[0]}}}Dialect") or "")
 
 
 def topic_filter(text: str, dialect: str, namespaces: Mapping[str | None, str]) -> TopicIs:
-    name = DIALECTS.get(dialect)
+    name = DIALECTS.get(dialect) or _OLDER.get(dialect)
     if name is None:
         known = ", ".join(DIALECTS)
         raise Refusal("unknown-topic-dialect", f"the topic dialect {dialect!r} is not known; known are {known}")
@@ -51,16 +70,29 @@ def topic_filter(text: str, dialect: str, namespaces: Mapping[str | None, str]) 
 
 
 @lru_cache(maxsize=4096)
-def topic_element(topic: Topic) -> bytes:
-    """`wsnt:Topic` with the prefixes it uses; the prefix wsnt is the enclosing message's."""
+def topic_element(
+    topic: Topic, tag: str = "wsnt:Topic", declared: bytes = b"", dialects: tuple[str, str] = IN_1_3
+) -> bytes:
+    """A topic with the prefixes it uses; `declared` is the declaration of the tag's own, where it needs one."""
     prefixes: dict[str, str] = {}
     path = "/".join(_step(step, prefixes) for step in topic.steps)
-    declared = b"".join(b" xmlns:%b=%b" % (prefix.encode(), xml.attribute(uri)) for uri, prefix in prefixes.items())
-    dialect = f"{TOPICS}/{'Concrete' if len(topic.steps) > 1 else 'Simple'}"
-    return b'<wsnt:Topic%b Dialect="%b">%b</wsnt:Topic>' % (declared, dialect.encode(), xml.text(path))
+    declared += b"".join(b" xmlns:%b=%b" % (prefix.encode(), xml.attribute(uri)) for uri, prefix in prefixes.items())
+    dialect = dialects[len(topic.steps) > 1]
+    return b'<%b%b Dialect="%b">%b</%b>' % (tag.encode(), declared, dialect.encode(), xml.text(path), tag.encode())
 
 
 def _step(step: QName, prefixes: dict[str, str]) -> str:
     if not step.namespace:
         return step.local
     return f"{prefixes.setdefault(step.namespace, f't{len(prefixes)}')}:{step.local}"
+
+
+def topic_of_door(door: str) -> Topic | None:
+    """`/broker/publish/a/b` names the topic a/b."""
+    tail = door[len(PUBLISH_DOOR) :].strip("/") if door.startswith(f"{PUBLISH_DOOR}/") else ""
+    if not tail:
+        return None
+    found = names.topic(unquote(tail))
+    if found is None:
+        raise Refusal("bad-topic-expression", f"the address ends in {tail!r}, which is not a topic such as a/b")
+    return found

@@ -1,239 +1,276 @@
-"""WS-Notification 1.3 (OASIS, 2006): Notify, Subscribe, Renew, Unsubscribe."""
+"""WS-Notification 1.3 (OASIS, 2006), with what of WSRF 1.2 its resources understand: tables."""
 
-from functools import lru_cache
-
-from tocsin.markup import xml
-from tocsin.markup.xml import Element
-from tocsin.mediation import addressing, soap, times
-from tocsin.mediation.entries import Entry, children, read_entries, text_of
-from tocsin.mediation.namespaces import WSN, WSN_CONSUMER, WSN_MANAGER, WSN_PRODUCER
-from tocsin.mediation.operations import (
-    Answer,
-    Context,
-    Publish,
-    Renew,
-    Renewed,
-    Reply,
-    Request,
-    Status,
-    Subscribe,
-    Subscribed,
-    Unsubscribe,
+from tocsin.mediation.asking import own_policies
+from tocsin.mediation.namespaces import (
+    WSA_2005,
+    WSN,
+    WSN_BROKERED,
+    WSN_CONSUMER,
+    WSN_CREATE_PULL_POINT,
+    WSN_FAULT_ACTION,
+    WSN_MANAGER,
+    WSN_PAUSABLE,
+    WSN_PRODUCER,
+    WSN_PULL_POINT,
+    WSN_REGISTER,
+    WSN_REGISTRATION,
+    WSRF_FAULTS,
+    WSRF_LIFETIME,
+    WSRF_LIFETIME_PORTS,
+    WSRF_PROPERTIES,
+    WSRF_PROPERTIES_PORTS,
+    WSRF_RESOURCE,
 )
-from tocsin.mediation.payloads import as_element, payload_of
-from tocsin.mediation.soap import Envelope
-from tocsin.mediation.topics import filter_of, topic_element, topic_of
-from tocsin.model.filters import Filter
-from tocsin.model.identity import Instant, MessageId, Pairs
-from tocsin.model.names import NO_TOPIC, qname
-from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted
-from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Form, Subscription
+from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.topics import IN_1_3
+from tocsin.model.names import NO_TOPIC
 
 NAME = "wsn-1.3"
 NOTIFY_ACTION = f"{WSN_CONSUMER}/Notify"
 
+_wsa = Names("wsa", WSA_2005)
+_b = Names("wsnt", WSN)
+_br = Names("wsnbr", WSN_BROKERED)
+_rp = Names("wsrf-rp", WSRF_PROPERTIES)
+_rl = Names("wsrf-rl", WSRF_LIFETIME)
+_r = Names("wsrf-r", WSRF_RESOURCE)
 
-def _b(local: str) -> str:
-    return f"{{{WSN}}}{local}"
-
-
-OPERATIONS = {_b(name): name for name in ("Notify", "Subscribe", "Renew", "Unsubscribe")}
-
-NOTIFICATION_MESSAGE = {_b("Topic"): "topic", _b("ProducerReference"): "producer", _b("Message"): "message"}
-SUBSCRIBE = (
-    Entry("consumer", (_b("ConsumerReference"),), required=True),
-    Entry("filter", (_b("Filter"),)),
-    Entry("expires", (_b("InitialTerminationTime"),)),
-    Entry("policy", (_b("SubscriptionPolicy"),)),
+NOTIFY = Message(
+    "Notify",
+    _b.one("Notify"),
+    NOTIFY_ACTION,
+    (
+        Entry("action", _wsa("Action"), required=True, header=True),
+        Entry("message_id", _wsa("MessageID"), header=True),
+        Entry("consumer", _wsa("To"), header=True),
+        Entry("subscription", _b("SubscriptionReference")),
+        Entry("topic", _b("Topic"), required=True, default=str(NO_TOPIC)),
+        Entry("producer", _b("ProducerReference")),
+        Entry("payload", _b("Message"), required=True),
+    ),
+    holder=_b.one("NotificationMessage"),
 )
-RENEW = (Entry("expires", (_b("TerminationTime"),), required=True),)
+# UseRaw, WSN 1.3 s4.2: the payload alone. What then has no place in the body travels as headers.
+RAW = Message(
+    "Notify",
+    None,
+    "",
+    (
+        Entry("action", _wsa("Action"), required=True, header=True),
+        Entry("message_id", _wsa("MessageID"), header=True),
+        Entry("producer", _wsa("From"), header=True),
+        Entry("topic", _b("Topic"), header=True),
+        Entry("consumer", _wsa("To"), header=True),
+        Entry("payload", (), required=True),
+    ),
+)
+
+_CURRENT, _TERMINATION = Entry("now", _b("CurrentTime")), Entry("expires", _b("TerminationTime"), nil=True)
+_REFERENCE = Entry("reference", _b("SubscriptionReference"))
 
 
-# Normalise
+def _simple(operation: str, local: str, port: str, *entries: Entry, answer: tuple[Entry, ...] = ()) -> Message:
+    """An operation of base notification whose answer is named after it."""
+    said = Message(operation, _b.one(f"{local}Response"), f"{port}/{local}Response", answer)
+    return Message(operation, _b.one(local), f"{port}/{local}Request", entries, said)
 
 
-def notifications(record: Accepted, envelope: Envelope) -> tuple[Notification, ...]:
-    content = envelope.content
-    holders = [] if content is None else [child for child in content if child.tag == _MESSAGE]
-    if not holders:
-        raise Refusal("malformed", "Notify holds no NotificationMessage")
-    message_id = envelope.header("message_id")
-    stem = message_id or f"urn:uuid:{record.cause}"
-    sender = addressing.address_of(envelope.headers.get("from"))
-    if len(holders) == 1:
-        return (_notification(record, 0, stem, sender, holders[0], envelope.data),)
-    return tuple(
-        _notification(record, at, f"{stem}/{at}", sender, each, envelope.data) for at, each in enumerate(holders)
-    )
+SUBSCRIBE = _simple(
+    "Subscribe",
+    "Subscribe",
+    WSN_PRODUCER,
+    Entry("consumer", _b("ConsumerReference"), required=True),
+    Entry("filter", _b("Filter")),
+    Entry("expires", _b("InitialTerminationTime")),
+    Entry("policy", _b("SubscriptionPolicy")),
+    Entry("use_raw", _b("SubscriptionPolicy", "UseRaw")),
+    *own_policies(_b("SubscriptionPolicy")),
+    answer=(Entry("subscription", _b("SubscriptionReference"), required=True), _CURRENT, _TERMINATION),
+)
+RENEW = _simple(
+    "Renew",
+    "Renew",
+    WSN_MANAGER,
+    Entry("expires", _b("TerminationTime"), required=True, nil=True),
+    _REFERENCE,
+    answer=(_TERMINATION, _CURRENT),
+)
+UNSUBSCRIBE = _simple("Unsubscribe", "Unsubscribe", WSN_MANAGER, _REFERENCE)
+PAUSE = _simple("Pause", "PauseSubscription", WSN_PAUSABLE, _REFERENCE)
+RESUME = _simple("Resume", "ResumeSubscription", WSN_PAUSABLE, _REFERENCE)
+GET_CURRENT_MESSAGE = _simple(
+    "GetCurrentMessage",
+    "GetCurrentMessage",
+    WSN_PRODUCER,
+    Entry("topic", _b("Topic"), required=True),
+    answer=(Entry("message", ()),),
+)
+CREATE_PULL_POINT = _simple(
+    "CreatePullPoint",
+    "CreatePullPoint",
+    WSN_CREATE_PULL_POINT,
+    answer=(Entry("subscription", _b("PullPoint"), required=True),),
+)
+GET_MESSAGES = _simple(
+    "Pull",
+    "GetMessages",
+    WSN_PULL_POINT,
+    Entry("most", _b("MaximumNumber")),
+    answer=(Entry("messages", ()),),
+)
+DESTROY_PULL_POINT = _simple("DestroyPullPoint", "DestroyPullPoint", WSN_PULL_POINT)
 
-
-_MESSAGE = _b("NotificationMessage")
-
-
-def payload_holder(envelope: Envelope) -> Element:
-    """The Message of a Notify that was read without complaint and holds one."""
-    notify = () if envelope.content is None else envelope.content
-    return next(children(each, NOTIFICATION_MESSAGE)["message"] for each in notify if each.tag == _MESSAGE)
-
-
-def _notification(record: Accepted, index: int, name: str, sender: str, holder: Element, data: bytes) -> Notification:
-    found = children(holder, NOTIFICATION_MESSAGE)
-    message = found.get("message")
-    if message is None:
-        raise Refusal("malformed", f"NotificationMessage {index + 1} has no Message")
-    payload, kind = payload_of(data, message, f"the Message of NotificationMessage {index + 1}")
-    topic = found.get("topic")
-    return Notification(
-        MessageId(name),
-        record.at,
-        index,
-        record.when,
-        NAME,
-        record.cause,
-        addressing.address_of(found.get("producer")) or sender,
-        NO_TOPIC if topic is None else topic_of(topic),
-        kind,
-        (),
-        payload,
-    )
-
-
-def request(envelope: Envelope, subscription: str, now: Instant) -> Request:
-    """What is asked; `subscription` is the id the address names, empty when it names none."""
-    content = envelope.content
-    operation = OPERATIONS.get(envelope.operation)
-    if content is None or operation is None:
-        raise Refusal("unknown-operation", f"WS-Notification 1.3 has no operation {envelope.operation}")
-    match operation:
-        case "Notify":
-            return Publish()
-        case "Subscribe":
-            return _subscribe(envelope, content, now)
-        case "Renew":
-            expires = read_entries(content, RENEW).needed("expires")
-            form = _form(envelope, expires)
-            return Renew(subscription, _termination(expires, now), form)
-        case _:
-            return Unsubscribe(subscription)
-
-
-def _subscribe(envelope: Envelope, content: Element, now: Instant) -> Subscribe:
-    values = read_entries(content, SUBSCRIBE)
-    _refuse_policies(values.element("policy"))
-    consumer = values.needed("consumer")
-    expires = values.element("expires")
-    form = _form(envelope, expires, addressing.version_of(consumer))
-    return Subscribe(
-        addressing.endpoint(consumer, "ConsumerReference"),
-        None,
-        form,
-        _filters(values.element("filter")),
-        _termination(expires, now),
-    )
-
-
-def _form(envelope: Envelope, expires: Element | None, wsa: str | None = None) -> Form:
-    version = envelope.addressing or wsa or "2005/08"
-    return Form(NAME, envelope.soap, version, True, "duration" if times.is_duration(text_of(expires)) else "time")
-
-
-def _termination(element: Element | None, now: Instant) -> Instant | None:
-    """Nil or absent asks for no particular end."""
-    text = text_of(element)
-    return times.expiry(text, now) if text else None
-
-
-def _filters(element: Element | None) -> tuple[Filter, ...]:
-    if element is None:
-        return ()
-    filters = []
-    for child in element:
-        if child.tag == _b("TopicExpression"):
-            filters.append(filter_of(child))
-        elif isinstance(child.tag, str):
-            text = f"the filter {child.tag} is not supported; TopicExpression is"
-            raise Refusal("unsupported-filter", text, qname(child.tag))
-    return tuple(filters)
-
-
-def _refuse_policies(policy: Element | None) -> None:
-    for each in policy if policy is not None else ():
-        if isinstance(each.tag, str):
-            raise Refusal(
-                "unsupported-delivery", f"the subscription policy {each.tag} is not supported", qname(each.tag)
-            )
-
-
-# Customise
-
-
-def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
-    """Byte templates: what depends on the subscription alone is made once."""
-    start, middle, headers = _frame(subscription, base_url)
-    producer = addressing.reference("wsnt:ProducerReference", notification.producer) if notification.producer else b""
-    return headers, b"".join(
+REGISTER_PUBLISHER = Message(
+    "RegisterPublisher",
+    _br.one("RegisterPublisher"),
+    f"{WSN_REGISTER}/RegisterPublisherRequest",
+    (
+        Entry("publisher", _br("PublisherReference")),
+        Entry("topic", _br("Topic")),
+        Entry("demand", _br("Demand"), default="false"),
+        Entry("expires", _br("InitialTerminationTime")),
+    ),
+    Message(
+        "RegisterPublisher",
+        _br.one("RegisterPublisherResponse"),
+        f"{WSN_REGISTER}/RegisterPublisherResponse",
         (
-            start,
-            xml.text(notification.id),
-            middle,
-            topic_element(notification.topic),
-            producer,
-            b"<wsnt:Message>",
-            as_element(notification),
-            _END,
-        )
-    )
+            Entry("registration", _br("PublisherRegistrationReference"), required=True),
+            Entry("consumer", _br("ConsumerReference")),
+        ),
+    ),
+)
+DESTROY_REGISTRATION = Message(
+    "DestroyRegistration",
+    _br.one("DestroyRegistration"),
+    f"{WSN_REGISTRATION}/DestroyRegistrationRequest",
+    (Entry("reference", _br("PublisherRegistrationReference")),),
+    Message(
+        "DestroyRegistration",
+        _br.one("DestroyRegistrationResponse"),
+        f"{WSN_REGISTRATION}/DestroyRegistrationResponse",
+    ),
+)
 
 
-_END = b"</wsnt:Message></wsnt:NotificationMessage></wsnt:Notify>" + soap.CLOSING
+def _property(local: str, *entries: Entry) -> Message:
+    port = f"{WSRF_PROPERTIES_PORTS}/{local}/{local}"
+    said = Message("GetProperties", _rp.one(f"{local}Response"), f"{port}Response", (Entry("properties", ()),))
+    return Message("GetProperties", _rp.one(local), f"{port}Request", entries, said)
 
 
-@lru_cache(maxsize=65_536)
-def _frame(subscription: Subscription, base_url: str) -> tuple[bytes, bytes, Pairs]:
-    form, consumer = subscription.form, subscription.consumer
-    version = form.soap or "1.2"
-    to, parameters = ("", b"") if consumer is None else (consumer.address, consumer.reference)
-    start = soap.opening(version, form.addressing) + addressing.block("Action", NOTIFY_ACTION) + b"<wsa:MessageID>"
-    middle = b"".join(
+GET_PROPERTY = _property("GetResourceProperty", Entry("name", ()))
+GET_PROPERTIES = _property("GetMultipleResourceProperties", Entry("property", _rp("ResourceProperty")))
+SET_TERMINATION_TIME = Message(
+    "Renew",
+    _rl.one("SetTerminationTime"),
+    f"{WSRF_LIFETIME_PORTS}/ScheduledResourceTermination/SetTerminationTimeRequest",
+    (
+        Entry("expires", _rl("RequestedTerminationTime")),
+        Entry("lifetime", _rl("RequestedLifetimeDuration")),
+    ),
+    Message(
+        "Renew",
+        _rl.one("SetTerminationTimeResponse"),
+        f"{WSRF_LIFETIME_PORTS}/ScheduledResourceTermination/SetTerminationTimeResponse",
         (
-            b"</wsa:MessageID>",
-            addressing.block("To", to),
-            addressing.echoed(parameters, form.addressing),
-            soap.BETWEEN,
-            b'<wsnt:Notify xmlns:wsnt="%b"><wsnt:NotificationMessage>' % WSN.encode(),
-            addressing.reference("wsnt:SubscriptionReference", manager_address(base_url, subscription.id)),
-        )
-    )
-    return start, middle, soap.http_headers(version, NOTIFY_ACTION)
+            Entry("expires", _rl("NewTerminationTime"), nil=True),
+            Entry("now", _rl("CurrentTime"), required=True),
+        ),
+    ),
+)
+DESTROY = Message(
+    "Unsubscribe",
+    _rl.one("Destroy"),
+    f"{WSRF_LIFETIME_PORTS}/ImmediateResourceTermination/DestroyRequest",
+    (),
+    Message(
+        "Unsubscribe",
+        _rl.one("DestroyResponse"),
+        f"{WSRF_LIFETIME_PORTS}/ImmediateResourceTermination/DestroyResponse",
+    ),
+)
+TERMINATION = Message(
+    "End",
+    _rl.one("TerminationNotification"),
+    "",
+    (
+        Entry("now", _rl("TerminationTime"), required=True),
+        Entry("reason", _rl("TerminationReason")),
+    ),
+    facts=(("as", "notification"),),
+)
 
+_UNKNOWN = _r.one("ResourceUnknownFault")
+FAULTS = Faults(
+    {
+        "unknown-subscription": _UNKNOWN,
+        "unknown-topic-dialect": _b.one("TopicExpressionDialectUnknownFault"),
+        "bad-topic-expression": _b.one("InvalidTopicExpressionFault"),
+        "unknown-topic": _b.one("TopicNotSupportedFault"),
+        "several-topics": _b.one("MultipleTopicsSpecifiedFault"),
+        "no-current-message": _b.one("NoCurrentMessageOnTopicFault"),
+        "unsupported-filter": _b.one("InvalidFilterFault"),
+        "bad-filter": _b.one("InvalidFilterFault"),
+        "bad-expiry": _b.one("UnacceptableInitialTerminationTimeFault"),
+        "unknown-policy": _b.one("UnrecognizedPolicyRequestFault"),
+        "unsupported-delivery": _b.one("UnsupportedPolicyRequestFault"),
+        "bad-consumer": _b.one("SubscribeCreationFailedFault"),
+        "unknown-property": _rp.one("InvalidResourcePropertyQNameFault"),
+        "bad-registration": _br.one("PublisherRegistrationFailedFault"),
+    },
+    {
+        ("Subscribe", "malformed"): _b.one("SubscribeCreationFailedFault"),
+        ("Subscribe", "cannot-store"): _b.one("SubscribeCreationFailedFault"),
+        ("Renew", "bad-expiry"): _b.one("UnacceptableTerminationTimeFault"),
+        ("Unsubscribe", "cannot-store"): _b.one("UnableToDestroySubscriptionFault"),
+        ("Pause", "cannot-store"): _b.one("PauseFailedFault"),
+        ("Resume", "cannot-store"): _b.one("ResumeFailedFault"),
+        ("CreatePullPoint", "cannot-store"): _b.one("UnableToCreatePullPointFault"),
+        ("Pull", "cannot-store"): _b.one("UnableToGetMessagesFault"),
+        ("Pull", "malformed"): _b.one("UnableToGetMessagesFault"),
+        ("DestroyPullPoint", "cannot-store"): _b.one("UnableToDestroyPullPointFault"),
+        ("RegisterPublisher", "malformed"): _br.one("PublisherRegistrationFailedFault"),
+        ("RegisterPublisher", "bad-consumer"): _br.one("PublisherRegistrationRejectedFault"),
+        ("RegisterPublisher", "cannot-store"): _br.one("PublisherRegistrationFailedFault"),
+        ("RegisterPublisher", "bad-expiry"): _b.one("UnacceptableInitialTerminationTimeFault"),
+        ("DestroyRegistration", "cannot-store"): _br.one("ResourceNotDestroyedFault"),
+    },
+    base_fault=Names("wsrf-bf", WSRF_FAULTS).one("BaseFault"),
+    action=WSN_FAULT_ACTION,
+    names_at_fault={
+        "InvalidFilterFault": _b.one("UnknownFilter"),
+        "UnsupportedPolicyRequestFault": _b.one("UnsupportedPolicy"),
+        "UnrecognizedPolicyRequestFault": _b.one("UnrecognizedPolicy"),
+    },
+    minimum_time=_b.one("MinimumTime"),
+)
 
-def manager_address(base_url: str, subscription: str) -> str:
-    return f"{base_url}/broker/subscriptions/{subscription}"
-
-
-def reply(context: Context, answer: Answer) -> Reply:
-    match answer:
-        case Subscribed(subscription, address, now):
-            inner = addressing.reference("wsnt:SubscriptionReference", address)
-            inner += _when("CurrentTime", now) + _when("TerminationTime", subscription.expires)
-            wsa = subscription.form.addressing
-            return _reply(context, f"{WSN_PRODUCER}/SubscribeResponse", "SubscribeResponse", inner, wsa)
-        case Renewed(subscription, now) | Status(subscription, now):
-            inner = _when("TerminationTime", subscription.expires) + _when("CurrentTime", now)
-            return _reply(context, f"{WSN_MANAGER}/RenewResponse", "RenewResponse", inner)
-        case _:
-            return _reply(context, f"{WSN_MANAGER}/UnsubscribeResponse", "UnsubscribeResponse", b"")
-
-
-def _when(name: str, when: Instant | None) -> bytes:
-    if when is None:
-        nil = b'<wsnt:%b xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"/>'
-        return nil % name.encode()
-    return b"<wsnt:%b>%b</wsnt:%b>" % (name.encode(), times.timestamp(when).encode(), name.encode())
-
-
-def _reply(context: Context, action: str, name: str, inner: bytes, wsa: str | None = None) -> Reply:
-    content = b'<wsnt:%b xmlns:wsnt="%b">%b</wsnt:%b>' % (name.encode(), WSN.encode(), inner, name.encode())
-    return soap.reply(context, action, content, wsa=wsa)
+DIALECT = Dialect(
+    NAME,
+    "WS-Notification 1.3",
+    "2005/08",
+    NOTIFY,
+    RAW,
+    (
+        NOTIFY,
+        SUBSCRIBE,
+        RENEW,
+        UNSUBSCRIBE,
+        PAUSE,
+        RESUME,
+        GET_CURRENT_MESSAGE,
+        CREATE_PULL_POINT,
+        GET_MESSAGES,
+        DESTROY_PULL_POINT,
+        REGISTER_PUBLISHER,
+        DESTROY_REGISTRATION,
+        GET_PROPERTY,
+        GET_PROPERTIES,
+        SET_TERMINATION_TIME,
+        DESTROY,
+    ),
+    TERMINATION,
+    FAULTS,
+    topic_dialects=IN_1_3,
+)

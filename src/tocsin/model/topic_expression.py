@@ -1,4 +1,7 @@
-"""The grammar of WS-Topics 1.3 topic expressions: Simple, Concrete and Full (WS-Topics s8)."""
+"""The grammar of WS-Topics 1.3 topic expressions: Simple, Concrete and Full (WS-Topics s8), and of ONVIF ConcreteSet.
+
+ConcreteSet is Concrete with alternatives, each of which may end in `//.` (ONVIF Core s9.7.3).
+"""
 
 import re
 from collections.abc import Mapping
@@ -8,7 +11,7 @@ from tocsin.model.filters import ANY, DESCEND, TopicIs
 from tocsin.model.names import LONGEST_TOPIC, NAMESPACE, NCNAME, QName, Topic
 from tocsin.model.refusal import Refusal
 
-TopicDialect = Literal["simple", "concrete", "full"]
+TopicDialect = Literal["simple", "concrete", "concrete-set", "full"]
 Path = tuple[QName | str, ...]
 
 MOST_STEPS = 256
@@ -43,7 +46,7 @@ class _Reader:
         paths: list[Path] = []
         at = 0
         for part in self._text.split("|"):
-            if at and self._dialect != "full":
+            if at and self._dialect in ("simple", "concrete"):
                 raise self._bad(at - 1, f"the {self._dialect} dialect has no alternatives")
             paths += self._paths(at + len(part) - len(part.lstrip()), at + len(part.rstrip()))
             at += len(part) + 1
@@ -84,7 +87,9 @@ class _Reader:
         axis, prefix, local = child.groups()
         if self._dialect == "simple":
             raise self._bad(child.start(), "the simple dialect names root topics only")
-        if axis == "//" or local in "*.":
+        if axis == "//" and local == "." and self._dialect == "concrete-set":
+            self._must_end(child.end())
+        elif axis == "//" or local in "*.":
             self._needs_full(child.start())
         steps: list[QName | str] = [DESCEND] if axis == "//" else []
         if local == "*":
@@ -92,6 +97,10 @@ class _Reader:
         elif local != ".":
             steps.append(QName(self._resolve(child.start(2), prefix) if prefix else "", local))
         return steps
+
+    def _must_end(self, at: int) -> None:
+        if self._text[at:].lstrip()[:1] not in ("", "|"):
+            raise self._bad(at, "//. ends an alternative")
 
     def _needs_full(self, at: int) -> None:
         if self._dialect != "full":

@@ -2,7 +2,8 @@
 
 from random import Random
 
-from tocsin.client.requests import NOWHERE, wsn_notify
+from tocsin.client.requests import NOWHERE, notice
+from tocsin.mediation import wsn_1_3
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
@@ -17,7 +18,7 @@ class Messages:
     """`of(number)` is the HTTP request that publishes the message of that number at a URL."""
 
     def __init__(self, seed: int, host: str, path: str) -> None:
-        headers, body = wsn_notify(_notification(Random(seed)), f"http://{host}{path}")
+        headers, body = notice(wsn_1_3.DIALECT, _notification(Random(seed)), f"http://{host}{path}")
         head, self._tail = body.split(ID + b"0" * ID_DIGITS)
         self._tail = self._tail.replace(b"@", b"x" * (LENGTH - len(body) + 1))
         lines = [f"POST {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers)]

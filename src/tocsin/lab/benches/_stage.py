@@ -12,8 +12,10 @@ from typing import Any
 
 from msgspec import Struct, json
 
-from tocsin.client.requests import wsn_subscribe
+from tocsin.client.requests import request
 from tocsin.lab.benches._sink import COUNT
+from tocsin.mediation import wsn_1_3
+from tocsin.model.subscription import Endpoint
 
 _SCHEDULED = 2  # CPUCLOCK_SCHED, the sum that the scheduler keeps; /proc has the same in steps of 10 ms
 
@@ -35,7 +37,7 @@ class Process(Struct, frozen=True):
 
     def subscribe(self, consumer: str) -> None:
         url = f"http://127.0.0.1:{self.port}/broker"
-        headers, body = wsn_subscribe(url, consumer, "", "full", (), "")
+        headers, body = request(wsn_1_3.DIALECT, wsn_1_3.SUBSCRIBE, url, {"consumer": Endpoint(consumer)})
         self._ask("POST", "/broker", body, dict(headers))
 
     def _ask(self, method: str, path: str, body: bytes = b"", headers: dict[str, str] | None = None) -> bytes:

@@ -14,7 +14,7 @@ from tocsin.lab.bench import Result, Timing, against_floor, at_most, benchmark, 
 from tocsin.lab.benches._alerts import BASE_URL, Alert, cloud_event, subscribers, wse_event, wsn_notify
 from tocsin.markup import xml
 from tocsin.mediation import cloudevents, wse_2004_08, wsn_1_3
-from tocsin.mediation.dialects import CUSTOMISE, normalise
+from tocsin.mediation.dialects import customise, normalise
 from tocsin.model.records import Accepted
 
 ALERTS = 400
@@ -47,7 +47,7 @@ def _records(dialect: str, count: int, seed: int, *, strangers: bool = False) ->
 
 
 def _mediation(records: Iterator[Accepted], dialect: str) -> Work:
-    customise, consumers = CUSTOMISE[dialect], cycle(subscribers(dialect))
+    consumers = cycle(subscribers(dialect))
 
     def mediate() -> object:
         (notification,) = normalise(next(records))
