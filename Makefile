@@ -51,6 +51,10 @@ lint:
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+.PHONY: docs
+docs: $(READY) ## docs/mediation.md, from the rule tables
+	@$(BIN)/python -m tocsin.mediation.document > docs/mediation.md
+
 .PHONY: bench
 bench: $(READY) ## the benchmarks with their rivals; NAME=mediation for one
 	@$(foreach name,$(NAME),$(TIMED) bench-$(name) - $(BIN)/tocsin bench run $(name) &&) true

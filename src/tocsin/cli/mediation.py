@@ -2,24 +2,36 @@
 
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from tocsin.cli.output import WRONG_USE, fail, say
-from tocsin.mediation import cloudevents, dialects, raw, wse_2004_08, wsn_1_3
+from tocsin.mediation import cloudevents, dialects, raw
+from tocsin.mediation.explain import customising, normalising
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
+from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 
-_FORMS = {
-    wsn_1_3.NAME: Form(wsn_1_3.NAME, "1.2", "2005/08"),
-    wse_2004_08.NAME: Form(wse_2004_08.NAME, "1.2", "2004/08"),
-    cloudevents.NAME: Form(cloudevents.NAME),
-    f"{cloudevents.NAME}-binary": Form(cloudevents.NAME, wrapped=False),
-}
+
+def _forms() -> Iterator[tuple[str, Form]]:
+    for each in (dialects.BY_NAME[name] for name in dialects.NAMES):
+        wrapped = each.wrapped is not None or not each.is_soap
+        yield each.name, Form(each.name, "1.2" if each.is_soap else None, each.addressing, wrapped)
+        if each.wrapped is not None and each.raw is not None:
+            yield f"{each.name}-raw", Form(each.name, "1.2", each.addressing, wrapped=False)
+    yield f"{cloudevents.NAME}-binary", Form(cloudevents.NAME, wrapped=False)
+    yield f"{cloudevents.NAME}-batched", Form(cloudevents.NAME, together=100)
+
+
+_FORMS = dict(_forms())
 
 
 def register(application: typer.Typer) -> None:
@@ -31,6 +43,7 @@ def mediate(
     to: Annotated[str, typer.Option(help=f"One of {', '.join(_FORMS)}.")],
     consumer: Annotated[str, typer.Option(help="The consumer's address.")] = "http://consumer.example/",
     headers: Annotated[bool, typer.Option("--headers", help="Print the HTTP headers too.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the action taken for each entry instead.")] = False,
 ) -> None:
     """Print a message as a consumer of another dialect would get it."""
     if to not in _FORMS:
@@ -47,7 +60,23 @@ def mediate(
     say(f"{len(found)} notification{'s' if len(found) > 1 else ''} in {record.dialect}")
     recipient = Subscription(SubscriptionId("dry-run"), None, Endpoint(consumer), None, _FORMS[to], (), record.at, None)
     for each in found:
+        if explain:
+            _explain(record, each, recipient)
+            continue
         _print(*dialects.customise(each, recipient, "http://broker.example"), headers)
+
+
+def _explain(record: Accepted, read: Notification, recipient: Subscription) -> None:
+    for title, steps in (
+        (f"normalising {record.dialect}", normalising(record, read)),
+        (f"customising for {recipient.form.dialect}", customising(read, recipient)),
+    ):
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for name in ("entry", "action", "place in the message", "value"):
+            table.add_column(name, overflow="fold")
+        for step in steps:
+            table.add_row(*(Text(each) for each in (step.entry, step.action, step.place, step.value)))
+        Console(highlight=False).print(table)
 
 
 def _record(body: bytes) -> Accepted:

@@ -2,7 +2,7 @@
 
 from tocsin.markup import xml
 from tocsin.mediation.payloads import checked_media_type, is_xml
-from tocsin.mediation.rules import Dialect
+from tocsin.mediation.rules import Dialect, Entry, Names
 from tocsin.mediation.topics import topic_of_door
 from tocsin.model.identity import MessageId
 from tocsin.model.names import NO_TOPIC, QName, qname
@@ -30,4 +30,14 @@ def _type(payload: Payload) -> QName | None:
         raise Refusal("malformed", str(problem)) from None
 
 
-DIALECT = Dialect(NAME, "anything else over HTTP", read=notifications)
+_http = Names("", "")
+DIALECT = Dialect(
+    NAME,
+    "anything else over HTTP",
+    read=notifications,
+    entries=(
+        Entry("topic", _http("tail of the address")),
+        Entry("media_type", _http("Content-Type")),
+        Entry("payload", _http("body"), required=True),
+    ),
+)

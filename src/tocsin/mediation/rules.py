@@ -33,7 +33,7 @@ class Name(Struct, frozen=True, cache_hash=True):
         return f"{{{self.namespace}}}{self.local}" if self.namespace else self.local
 
     def __str__(self) -> str:
-        return self.local if self.local.startswith("@") else f"{self.prefix}:{self.local}"
+        return f"{self.prefix}:{self.local}" if self.prefix and not self.local.startswith("@") else self.local
 
 
 Path = tuple[Name, ...]
@@ -125,7 +125,6 @@ class Dialect(Struct, frozen=True, eq=False):
     read: Read | None = None
     write: Write | None = None
     media_types: tuple[str, ...] = ()  # of messages that are this dialect's, at the door for events
-    modes: Mapping[str, Pairs] = {}
     entries: tuple[Entry, ...] = ()  # the notification of a dialect without SOAP, for those who look
 
     @property
