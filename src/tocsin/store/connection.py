@@ -1,6 +1,7 @@
 """The one way to a SQLite file: write-ahead log, explicit transactions, any thread."""
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,7 +97,7 @@ def _connect(path: Path, mode: Literal["ro", "rwc"]) -> sqlite3.Connection:
 
 
 def _prepare(connection: sqlite3.Connection, schema: Sequence[str]) -> None:
-    connection.execute("PRAGMA journal_mode=WAL")
+    _use_write_ahead_log(connection)
     connection.execute("BEGIN IMMEDIATE")  # two processes may come first at once
     for script in schema[_format(connection) :]:
         for statement in script.split(";"):
@@ -104,6 +105,20 @@ def _prepare(connection: sqlite3.Connection, schema: Sequence[str]) -> None:
     if _format(connection) < len(schema):
         connection.execute(f"PRAGMA user_version={len(schema)}")
     connection.execute("COMMIT")
+
+
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """SQLite does not wait for others here, however long it was told to: two that come first at once would fail."""
+    until = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
 
 
 def _check_format(path: Path, connection: sqlite3.Connection, known: int) -> None:
