@@ -38,7 +38,7 @@ test: java $(READY) ## every test (10 min)
 
 .PHONY: test-fast
 test-fast: $(READY) ## a quick look: no Spark, no broker processes, few examples (1 min)
-	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest -m "not spark and not kills and not broker" $(TESTS)
+	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest -m "not spark and not kills and not broker and not clients" $(TESTS)
 
 .PHONY: check
 check: $(READY) ## lint, format, types, layers (2 min)
