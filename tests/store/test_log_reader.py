@@ -170,3 +170,21 @@ def test_a_segment_removed_while_it_is_read_is_read_to_its_end(tmp_path: Path) -
     appender.drop([segment])
     assert list(frames) == expected(1, segment.stop)
     appender.close()
+
+
+def test_what_is_still_kept_is_read_also_while_retention_removes(tmp_path: Path) -> None:
+    appender, reader = write(tmp_path, 1500), LogReader(tmp_path)
+    segments = appender.segments()
+    appender.drop(segments[:1])
+    frames = reader.kept_frames(0, 1500)
+    assert next(frames) == (segments[1].first, record(segments[1].first))
+    appender.drop(segments[1:3])  # the open file can still be read, the one after it is gone
+    found = list(frames)
+    assert found[-1] == (1499, record(1499))
+    assert [offset for offset, _ in found] == [
+        *range(segments[1].first + 1, segments[1].stop),
+        *range(segments[3].first, 1500),
+    ]
+    assert list(reader.kept_frames(0, segments[3].first)) == []
+    appender.close()
+    reader.close()

@@ -143,3 +143,13 @@ def test_the_last_batch_is_the_last_of_the_stream(tmp_path: Path) -> None:
     last = outbox.last()
     assert last is not None
     assert last.id == 1
+
+
+def test_how_much_waits_is_counted_not_guessed(tmp_path: Path, delivery: MakeDelivery) -> None:
+    """One row that nobody takes lies far behind the others, and they are few."""
+    outbox = Outbox.open(tmp_path / "outbox.db")
+    assert not outbox.holds_more_than(0)
+    outbox.publish(0, [delivery("a", each) for each in range(10)], rows=10, end="{}")
+    assert outbox.holds_more_than(9) and not outbox.holds_more_than(10)
+    outbox.settle(range(2, 10))
+    assert outbox.holds_more_than(1) and not outbox.holds_more_than(2)

@@ -15,7 +15,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Delivery(Struct, frozen=True, array_like=True, gc=False):
-    """One HTTP request to one consumer, complete."""
+    """One HTTP request to one consumer, complete; when its notification was accepted, and until when it is of use."""
 
     match: Match
     at: Position
@@ -24,6 +24,12 @@ class Delivery(Struct, frozen=True, array_like=True, gc=False):
     headers: Pairs
     body: bytes
     attempt: int = 0
+    when: Instant = Instant(0)
+    expires: Instant | None = None
+
+    def is_made(self) -> bool:
+        """One that could not be written has no headers, and for a body the reason."""
+        return len(self.headers) > 0
 
 
 Result = Literal["delivered", "retry", "dead", "dropped"]

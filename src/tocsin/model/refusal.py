@@ -13,10 +13,12 @@ Reason = Literal[
     "bad-topic-expression",
     "unsupported-filter",
     "bad-filter",
+    "bad-producer-filter",
     "unknown-topic",  # not one of a fixed set
     "several-topics",
     "no-current-message",
     "bad-expiry",
+    "bad-start",  # from where in the log a subscription begins
     "unsupported-delivery",
     "unknown-policy",
     "unknown-property",
@@ -24,6 +26,10 @@ Reason = Literal[
     "not-authenticated",
     "not-allowed",
     "bad-consumer",
+    "no-consumer",
+    "unknown-secret",
+    "unknown-consent",
+    "in-use",
     "too-large",
     "too-slow",
     "overloaded",

@@ -16,11 +16,15 @@ class Position(Struct, frozen=True, array_like=True, order=True, gc=False):
 
 
 class Endpoint(Struct, frozen=True):
-    """Where to send; reference parameters are kept verbatim, `secret` is the name of a secret."""
+    """Where to send; reference parameters are kept verbatim, `secret` is the name of a secret.
+
+    With `consent` the address is asked before anything is sent there (CloudEvents web hooks 1.0 s4).
+    """
 
     address: str
     reference: bytes = b""
     secret: str | None = None
+    consent: bool = False
 
 
 class Form(Struct, frozen=True):

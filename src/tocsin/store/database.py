@@ -8,14 +8,31 @@ from typing import Literal, Self
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.model.subscription import Subscription
-from tocsin.store import changes, dead_letters, progress
+from tocsin.store import (
+    changes,
+    consents,
+    current_messages,
+    dead_letters,
+    progress,
+    pull_points,
+    registrations,
+    secrets,
+    topic_namespaces,
+    users,
+)
 from tocsin.store.connection import Connection
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import EngineMismatch
 
 Engine = Literal["embedded", "spark"]
 _META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
-_SCHEMA = (";".join((_META, changes.SCHEMA, progress.SCHEMA, dead_letters.SCHEMA)),)
+_SCHEMA = (
+    ";".join((_META, changes.SCHEMA, progress.SCHEMA, dead_letters.SCHEMA)),
+    ";".join((secrets.SCHEMA, consents.SCHEMA)),
+    ";".join((registrations.SCHEMA, topic_namespaces.SCHEMA)),
+    ";".join((pull_points.SCHEMA, current_messages.SCHEMA)),
+    users.SCHEMA,
+)
 
 
 class Store:
@@ -23,11 +40,20 @@ class Store:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.registrations = registrations.RegistrationTable(connection)
+        self.topic_namespaces = topic_namespaces.TopicNamespaceTable(connection)
         self._saving = Lock()
         self._saved: progress.Cursors | None = None  # what the database has, once known
+        self.secrets = secrets.Secrets(connection)
+        self.consents = consents.Consents(connection)
+        self.users = users.Users(connection)
+        self.pull_points = pull_points.PullPointTable(connection)
+        self.current_messages = current_messages.CurrentMessageTable(connection)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Self:
+        if not read_only:
+            secrets.keep_to_owner(path)
         return cls(Connection.open(path, _SCHEMA, read_only=read_only))
 
     def close(self) -> None:
@@ -103,6 +129,9 @@ class Store:
 
     def count_dead_letters(self) -> int:
         return dead_letters.count(self._connection)
+
+    def dead_letters_by_subscription(self) -> dict[str, int]:
+        return dead_letters.by_subscription(self._connection)
 
     def redrive(self, ids: Sequence[int] | None) -> int:
         """Marks dead letters for another try, all of them with None; how many were marked now."""

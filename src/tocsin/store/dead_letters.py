@@ -73,6 +73,10 @@ def count(connection: Connection) -> int:
     return int(connection.rows("SELECT count(*) FROM dead_letter")[0][0])
 
 
+def by_subscription(connection: Connection) -> dict[str, int]:
+    return dict(connection.rows("SELECT subscription, count(*) FROM dead_letter GROUP BY subscription"))
+
+
 def _values(letter: DeadLetter) -> tuple[object, ...]:
     delivery = letter.delivery
     place = (delivery.match.subscription, delivery.at.node, delivery.at.offset, delivery.index)

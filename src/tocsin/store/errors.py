@@ -15,6 +15,10 @@ class LogRefuses(CannotAppend):
     """The disk failed in a way after which only opening the log again tells what is on it."""
 
 
+class LogFull(CannotAppend):
+    """So much waits for the disk that no more is taken; a little later there is room again."""
+
+
 class LogInUse(StoreError):
     """Another process writes this log."""
 

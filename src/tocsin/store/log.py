@@ -17,11 +17,12 @@ from time import monotonic
 from typing import Self
 
 from tocsin.store.appender import Appender, BeforeMark
-from tocsin.store.errors import CannotAppend, LogRefuses
+from tocsin.store.errors import CannotAppend, LogFull, LogRefuses
 from tocsin.store.retention import expendable
 from tocsin.store.segment import MAX_PAYLOAD, Segment
 
 _COMMIT_BYTES = 4 << 20
+MOST_WAITING = 100_000  # records, however small: each is a request that waits for its answer
 _LONGEST_GATHERING = 0.002
 _IDLE_TURN = 0.0001  # a turn of the loop that is shorter did nothing else
 _Item = tuple[Sequence[bytes], int, asyncio.Future[int], Sequence[object]]
@@ -31,13 +32,15 @@ class Log:
     """The single writer. All of it but the writing thread lives in the loop of the first append.
 
     `on_durable` is called in the loop once for each commit, with the new durable end. The futures of the commit are
-    resolved just before: whoever waits for them runs after it returns, but before anything it schedules.
+    resolved just before: whoever waits for them runs after it returns, but before anything it schedules. `on_failed` is
+    called likewise when all that waited has failed, before any of its offsets is given to another record.
     """
 
     def __init__(self, appender: Appender, before_mark: BeforeMark | None, max_waiting: int) -> None:
         self.next_offset = self.durable = appender.next_offset
         self.waiting = 0  # bytes accepted, but not yet durable
         self.on_durable: Callable[[int], None] | None = None
+        self.on_failed: Callable[[], None] | None = None
         self._appender, self._before_mark, self._max_waiting = appender, before_mark, max_waiting
         self._closed = False
         self._refusal: CannotAppend | None = None
@@ -145,7 +148,9 @@ class Log:
 
     def _overload(self, size: int) -> CannotAppend | None:
         if self.waiting and self.waiting + size > self._max_waiting:
-            return CannotAppend(f"the disk does not keep up: {self.waiting} bytes wait for it")
+            return LogFull(f"the disk does not keep up: {self.waiting} bytes wait for it")
+        if len(self._queue) >= MOST_WAITING:
+            return LogFull(f"the disk does not keep up: {len(self._queue)} records wait for it")
         return None
 
     def _start(self) -> asyncio.AbstractEventLoop:
@@ -177,6 +182,8 @@ class Log:
             if not future.done():
                 future.set_exception(_again(problem))
         self._tell_if_drained()
+        if self.on_failed is not None:
+            self.on_failed()
 
     def _tell_if_drained(self) -> None:
         if self._drained is not None and not self.waiting and not self._drained.done():

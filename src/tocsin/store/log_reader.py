@@ -54,6 +54,17 @@ class LogReader:
             yield from self._segment_frames(first, start, until)
             start = until
 
+    def kept_frames(self, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
+        """As `frames`, of what is still there: retention may take the oldest away before or while it is read."""
+        start = max(start, self.start())
+        while start < min(stop, self.end()):
+            try:
+                for offset, payload in self.frames(start, stop):
+                    start = offset + 1
+                    yield offset, payload
+            except OffsetGone as gone:
+                start = gone.start
+
     def close(self) -> None:
         if self._mark is not None:
             self._mark.close()

@@ -89,6 +89,14 @@ class Outbox:
         with self._connection.write("NORMAL") as transaction:
             transaction.executemany("DELETE FROM outbox WHERE id = ?", ((row,) for row in rows))
 
+    def holds_more_than(self, most: int) -> bool:
+        """Counted only where the distance between the first row and the last allows for so many."""
+        (first, last), *_ = self._connection.rows("SELECT coalesce(min(id), 0), coalesce(max(id), 0) FROM outbox")
+        if last - first < most:
+            return False
+        counted = "SELECT count(*) FROM (SELECT 1 FROM outbox LIMIT ?)"
+        return int(self._connection.rows(counted, (most + 1,))[0][0]) > most
+
     def changed(self) -> bool:
         """Whether someone else may have published since the last call; cheap, and true the first time."""
         return self._connection.changed()

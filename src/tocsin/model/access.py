@@ -1,0 +1,59 @@
+"""Who may do what: principals, their rights on topics, and the accounts they are known by."""
+
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from tocsin.model.filters import TopicIs
+from tocsin.model.refusal import Refusal
+
+Action = Literal["publish", "subscribe", "manage"]
+ACTIONS: tuple[Action, ...] = ("publish", "subscribe", "manage")
+
+# A colon would end the name in HTTP Basic (RFC 7617 s2); control characters have no place in a header or a terminal.
+_NAME = re.compile(r"[^:\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,128}")
+
+
+class Right(Struct, frozen=True):
+    """Without topics it holds for every topic."""
+
+    action: Action
+    topics: TopicIs | None = None
+
+
+class Principal(Struct, frozen=True):
+    """Whoever a request was shown to come from."""
+
+    name: str
+    rights: tuple[Right, ...] = ()
+
+    def of(self, action: Action) -> tuple[Right, ...]:
+        return tuple(right for right in self.rights if right.action == action)
+
+
+class Account(Struct, frozen=True):
+    """A principal and what proves a request to be its own; without a password only tokens and certificates do."""
+
+    principal: Principal
+    password: str | None = None
+    tokens: frozenset[str] = frozenset()  # SHA-256 of each, in hexadecimal
+
+
+class Accounts(Struct, frozen=True):
+    """All accounts at one moment."""
+
+    by_name: Mapping[str, Account] = {}
+    by_token: Mapping[str, Account] = {}
+
+    @classmethod
+    def of(cls, accounts: tuple[Account, ...]) -> "Accounts":
+        by_token = {token: each for each in accounts for token in each.tokens}
+        return cls({each.principal.name: each for each in accounts}, by_token)
+
+
+def checked_name(name: str) -> str:
+    if not _NAME.fullmatch(name) or name != name.strip():
+        raise Refusal("malformed", f"{name[:128]!r} cannot be a user's name: 1 to 128 characters, without colons")
+    return name

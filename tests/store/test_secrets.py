@@ -1,0 +1,58 @@
+from pathlib import Path
+
+from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.secret import Secret
+from tocsin.store.consents import Consent
+from tocsin.store.database import Store
+
+
+def modes(folder: Path) -> set[int]:
+    return {path.stat().st_mode & 0o777 for path in folder.iterdir()}
+
+
+def test_secrets_are_kept_replaced_and_removed(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "tocsin.db")
+    first = Secret("a", "header", "v", Instant(5), "X-Key", "https://a.example")
+    second = Secret("b", "bearer", "t", Instant(6))
+    for each in (first, second, Secret("b", "bearer", "u", Instant(7))):
+        store.secrets.put(each)
+    store.close()
+    again = Store.open(tmp_path / "tocsin.db")
+    assert again.secrets.all() == [first, Secret("b", "bearer", "u", Instant(7))]
+    again.secrets.remove("a")
+    assert [each.name for each in again.secrets.all()] == ["b"]
+    again.close()
+
+
+def test_nobody_else_may_read_the_file_or_those_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    store = Store.open(folder / "tocsin.db")
+    store.secrets.put(Secret("a", "bearer", "t", Instant(1)))
+    assert len(list(folder.iterdir())) > 1 and modes(folder) == {0o600}
+    store.close()
+
+
+def test_a_file_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
+    path = tmp_path / "tocsin.db"
+    Store.open(path).close()
+    path.chmod(0o644)
+    Store.open(path).close()
+    assert modes(tmp_path) == {0o600}
+
+
+def test_the_value_is_not_shown_by_accident() -> None:
+    assert "hunter2" not in repr(Secret("a", "bearer", "hunter2", Instant(1)))
+
+
+def test_consents_are_kept(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "tocsin.db")
+    a, b = SubscriptionId("a"), SubscriptionId("b")
+    store.consents.put(Consent(a, "token-a"))
+    store.consents.put(Consent(b, "token-b"))
+    store.consents.put(Consent(a, "token-a", True, 120))
+    store.consents.remove(b)
+    store.consents.remove(b)
+    store.close()
+    again = Store.open(tmp_path / "tocsin.db", read_only=True)
+    assert again.consents.all() == [Consent(a, "token-a", True, 120)]
+    again.close()
