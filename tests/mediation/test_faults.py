@@ -10,7 +10,7 @@ from tocsin.markup import xml
 from tocsin.mediation import wse_2004_08, wsn_1_3
 from tocsin.mediation.dialects import fault, hear
 from tocsin.mediation.faults import problem
-from tocsin.mediation.namespaces import WSE, WSE_PUSH, WSN, WSRF_FAULTS, WSRF_RESOURCE
+from tocsin.mediation.namespaces import WSE, WSE_PUSH, WSN, WSRF_FAULTS, WSRF_RESOURCE, WSSE
 from tocsin.mediation.operations import Context, Reply
 from tocsin.mediation.soap import open_envelope
 from tocsin.model.names import QName
@@ -19,6 +19,11 @@ from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
 REASONS: tuple[Reason, ...] = get_args(Reason)
 TEXT = "what is <wrong> & why: 100%b \x01"
 SAID = "what is <wrong> & why: 100%b \ufffd"
+# WS-Security s12 has the code for SOAP 1.1 as well.
+SECURITY: dict[Reason, str] = {
+    "not-authenticated": f"{{{WSSE}}}FailedAuthentication",
+    "not-allowed": f"{{{WSSE}}}FailedCheck",
+}
 EVERY = [
     (dialect, soap, wsa)
     for dialect in ("wsn-1.3", "wse-2004-08")
@@ -82,7 +87,8 @@ def test_soap_1_1_s6_2_is_500_and_soap_1_2_part_2_s7_5_2_splits(reason: Reason, 
         "not-allowed": 403,
     }
     assert made(reason, dialect, "1.1").status == expected.get(reason, 500)
-    assert made(reason, dialect, "1.2").status == expected.get(reason, 500 if reason in OUR_FAULT else 400)
+    not_the_senders = reason in OUR_FAULT or reason == "must-understand"
+    assert made(reason, dialect, "1.2").status == expected.get(reason, 500 if not_the_senders else 400)
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -91,7 +97,8 @@ def test_whose_fault_it_is(reason: Reason) -> None:
     code = "MustUnderstand" if reason == "must-understand" else "Receiver" if ours else "Sender"
     assert code_in(made(reason, "wse-2004-08", "1.2"), "1.2") == f"{{{SOAP['1.2']}}}{code}"
     code = "MustUnderstand" if reason == "must-understand" else "Server" if ours else "Client"
-    assert code_in(made(reason, "wsn-1.3", "1.1"), "1.1") == f"{{{SOAP['1.1']}}}{code}"
+    expected = SECURITY.get(reason, f"{{{SOAP['1.1']}}}{code}")
+    assert code_in(made(reason, "wsn-1.3", "1.1"), "1.1") == expected
 
 
 @pytest.mark.parametrize("reason", sorted(wse_2004_08.FAULTS.named))

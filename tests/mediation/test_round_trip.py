@@ -15,10 +15,11 @@ from lxml import etree
 from tests.effort import examples
 
 from tocsin.markup import xml
-from tocsin.mediation.dialects import NAMES, customise, normalise
+from tocsin.mediation.dialects import DIALECTS, NAMES, customise, normalise
 from tocsin.mediation.losses import LOSSES, arriving, room_of, table
-from tocsin.mediation.namespaces import SOAP_11, SOAP_12, TOCSIN, TOPICS, WSA_2004, WSA_2005, WSN
+from tocsin.mediation.namespaces import SOAP_11, SOAP_12, TOCSIN, WSA_NAMESPACES, WSA_VERSIONS
 from tocsin.mediation.payloads import is_xml
+from tocsin.mediation.rules import Dialect
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
@@ -76,19 +77,20 @@ def accepted(dialect: str, door: str, headers: Pairs, body: bytes) -> Accepted:
     return Accepted(BROKER, ACCEPTED, door, dialect, headers, None, "00000000-cause", body)
 
 
-def topic_element(topic: Topic | None) -> str:
+def topic_element(topic: Topic | None, dialect: Dialect) -> str:
     if topic is None:
         return ""
     spaces = list(dict.fromkeys(step.namespace for step in topic.steps if step.namespace))
     declared = "".join(f" xmlns:n{at}={quoteattr(uri)}" for at, uri in enumerate(spaces))
     steps = (f"n{spaces.index(s.namespace)}:{s.local}" if s.namespace else s.local for s in topic.steps)
-    return f'<wsnt:Topic{declared} Dialect="{TOPICS}/Concrete">{"/".join(steps)}</wsnt:Topic>'
+    uri = dialect.topic_dialects[1]
+    return f'<wsnt:Topic{declared} {dialect.topic_attribute}="{uri}">{"/".join(steps)}</wsnt:Topic>'
 
 
 @st.composite
-def envelopes(draw: st.DrawFn, headers: Sequence[str], content: str) -> bytes:
-    soap, wsa = draw(st.sampled_from([SOAP_11, SOAP_12])), draw(st.sampled_from([WSA_2004, WSA_2005]))
-    declared = f'xmlns:w="urn:w" xmlns:wsnt="{WSN}" xmlns:wsa="{wsa}"'
+def envelopes(draw: st.DrawFn, dialect: Dialect, headers: Sequence[str], content: str) -> bytes:
+    soap, wsa = draw(st.sampled_from([SOAP_11, SOAP_12])), draw(st.sampled_from(list(WSA_VERSIONS)))
+    declared = f'xmlns:w="urn:w" xmlns:wsnt="{topic_namespace(dialect)}" xmlns:wsa="{wsa}"'
     parts = f"<e:Header>{''.join(headers)}</e:Header><e:Body>{content}</e:Body>"
     text = f'<e:Envelope xmlns:e="{soap}" {declared}>{parts}</e:Envelope>'
     prolog = draw(st.sampled_from(["", '<?xml version="1.0" encoding="UTF-8"?>\n']))
@@ -103,29 +105,40 @@ def address(name: str, value: str | None) -> str:
     return "" if value is None else f"<{name}>{block('Address', value)}</{name}>"
 
 
+def topic_namespace(dialect: Dialect) -> str:
+    """Of the Topic, which events carry among their headers."""
+    assert dialect.raw is not None
+    return next(entry.path[-1].namespace for entry in dialect.raw.entries if entry.name == "topic")
+
+
 @st.composite
-def wsn_records(draw: st.DrawFn) -> Accepted:
+def wsn_records(draw: st.DrawFn, dialect: Dialect) -> Accepted:
     messages = draw(st.lists(st.tuples(st.none() | TOPICS_, st.none() | URIS, CONTENT), min_size=1, max_size=3))
     inner = "".join(
-        f"<wsnt:NotificationMessage>{topic_element(topic)}{address('wsnt:ProducerReference', producer)}"
+        f"<wsnt:NotificationMessage>{topic_element(topic, dialect)}{address('wsnt:ProducerReference', producer)}"
         f"<wsnt:Message>{content}</wsnt:Message></wsnt:NotificationMessage>"
         for topic, producer, content in messages
     )
     headers = [block("MessageID", draw(st.none() | URIS)), address("wsa:From", draw(st.none() | URIS))]
-    body = draw(envelopes(headers, f"<wsnt:Notify>{inner}</wsnt:Notify>"))
-    return accepted("wsn-1.3", "/broker", (), body)
+    body = draw(envelopes(dialect, headers, f"<wsnt:Notify>{inner}</wsnt:Notify>"))
+    return accepted(dialect.name, "/broker", (), body)
 
 
 @st.composite
-def wse_records(draw: st.DrawFn) -> Accepted:
+def wse_records(draw: st.DrawFn, dialect: Dialect) -> Accepted:
+    action = draw(st.none() | URIS | st.sampled_from(["urn:cap/alert", "urn:plain"]))
     headers = [
-        block("Action", draw(st.none() | URIS | st.sampled_from(["urn:cap/alert", "urn:plain"]))),
+        block("Action", action),
         block("MessageID", draw(st.none() | URIS)),
         address("wsa:From", draw(st.none() | URIS)),
-        topic_element(draw(st.none() | TOPICS_)),
+        topic_element(draw(st.none() | TOPICS_), dialect),
     ]
     door = draw(st.sampled_from(["/broker/publish", "/broker/publish/x/y"]))
-    return accepted("wse-2004-08", door, (), draw(envelopes(headers, draw(CONTENT))))
+    content = draw(CONTENT)
+    if dialect.wrapped is not None and dialect.wrapped.element is not None and draw(st.booleans()):
+        named = "" if action is None else f" actionURI={quoteattr(action)}"
+        content = f'<q:Notify xmlns:q="{dialect.wrapped.element.namespace}"{named}>{content}</q:Notify>'
+    return accepted(dialect.name, door, (), draw(envelopes(dialect, headers, content)))
 
 
 TIMES = st.sampled_from(["2026-03-01T12:00:00Z", "2024-02-29t23:59:60.123456789+05:30"])
@@ -182,8 +195,8 @@ def raw_records(draw: st.DrawFn) -> Accepted:
 
 
 RECORDS: dict[str, st.SearchStrategy[Accepted]] = {
-    "wsn-1.3": wsn_records(),
-    "wse-2004-08": wse_records(),
+    **{each.name: wsn_records(each) for each in DIALECTS if room_of(each.name) == "wrapped" and each.wrapped},
+    **{each.name: wse_records(each) for each in DIALECTS if room_of(each.name) == "event"},
     "cloudevents": structured_records() | binary_records(),
     "raw": raw_records(),
 }
@@ -191,7 +204,7 @@ FORMS = st.builds(
     Form,
     dialect=st.just(""),
     soap=st.sampled_from(["1.1", "1.2"]),
-    addressing=st.sampled_from(["2004/08", "2005/08"]),
+    addressing=st.sampled_from(list(WSA_NAMESPACES)),
     wrapped=st.booleans(),
 )
 REFERENCES = st.sampled_from([b"", b'<r:id xmlns:r="urn:r">7</r:id>'])

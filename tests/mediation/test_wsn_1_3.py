@@ -4,7 +4,7 @@ from tests.mediation.requests import NOW, WSA, accepted, answer_to, envelope
 from tocsin.markup import xml
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import Heard, hear, normalise
-from tocsin.mediation.namespaces import SOAP_12, TOPICS, WSA_2005, WSN
+from tocsin.mediation.namespaces import SOAP_12, TOPICS, WSA_2005, WSN, XPATH_10
 from tocsin.mediation.operations import (
     Context,
     Done,
@@ -165,7 +165,11 @@ def test_a_consumers_reference_parameters_are_kept() -> None:
             None,
         ),
         ("<wsnt:Filter><wsnt:TopicExpression>a//b</wsnt:TopicExpression></wsnt:Filter>", "bad-topic-expression", None),
-        ("<wsnt:Filter><wsnt:MessageContent/></wsnt:Filter>", "unsupported-filter", QName(WSN, "MessageContent")),
+        (
+            f'<wsnt:Filter><wsnt:MessageContent Dialect="{XPATH_10}">a = 1</wsnt:MessageContent></wsnt:Filter>',
+            "unsupported-filter",
+            QName(WSN, "MessageContent"),
+        ),
         (
             "<wsnt:SubscriptionPolicy><wsnt:UseRaw/><t:other/></wsnt:SubscriptionPolicy>",
             "unknown-policy",
@@ -183,7 +187,7 @@ def test_a_subscribe_that_is_refused(inner: str, reason: str, about: QName | Non
 def test_a_subscribe_without_a_consumer() -> None:
     assert refused("<wsnt:Subscribe/>")[:2] == ("malformed", "Subscribe lacks ConsumerReference")
     empty = "<wsnt:Subscribe><wsnt:ConsumerReference/></wsnt:Subscribe>"
-    assert refused(empty)[:2] == ("malformed", "ConsumerReference lacks a WS-Addressing Address")
+    assert refused(empty)[:2] == ("bad-consumer", "ConsumerReference lacks a WS-Addressing Address")
 
 
 def test_wsn_1_3_s6_1_renew() -> None:

@@ -1,9 +1,11 @@
 """WS-Addressing 2005/08 and its drafts: endpoint references and message headers."""
 
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import chain
 
 from tocsin.markup import xml
-from tocsin.markup.xml import Element
+from tocsin.markup.xml import Element, MarkupError
 from tocsin.mediation.entries import uri_of
 from tocsin.mediation.namespaces import WSA_2005, WSA_NAMESPACES, WSA_VERSIONS
 from tocsin.model.refusal import Refusal
@@ -26,6 +28,7 @@ HEADERS = {
 _REFERENCES = tuple(
     f"{{{namespace}}}{local}" for namespace in WSA_VERSIONS for local in ("ReferenceParameters", "ReferenceProperties")
 )
+LONGEST_REFERENCE = 1 << 20
 _ADDRESSES = frozenset(f"{{{namespace}}}Address" for namespace in WSA_VERSIONS)
 
 
@@ -44,9 +47,21 @@ def version_of(reference: Element) -> str | None:
 def endpoint(reference: Element, what: str) -> Endpoint:
     address = address_of(reference)
     if not address:
-        raise Refusal("malformed", f"{what} lacks a WS-Addressing Address")
-    parts = [part for child in reference if child.tag in _REFERENCES for part in child if isinstance(part.tag, str)]
-    return Endpoint(address, b"".join(map(xml.serialise, parts)))
+        raise Refusal("bad-consumer", f"{what} lacks a WS-Addressing Address")
+    return Endpoint(address, b"".join(_parameters(reference, what)))
+
+
+def _parameters(reference: Element, what: str) -> Iterator[bytes]:
+    """Each repeats what is declared around it, so that together they may be far longer than they were."""
+    size = 0
+    try:
+        for part in chain.from_iterable(xml.serialise_inner(each) for each in reference if each.tag in _REFERENCES):
+            yield part
+            size += len(part)
+            if size > LONGEST_REFERENCE:
+                raise MarkupError(f"its reference parameters come to more than {LONGEST_REFERENCE} bytes")
+    except MarkupError as problem:
+        raise Refusal("bad-consumer", f"{what}: {problem}") from None
 
 
 def echoed(reference: bytes, version: str | None) -> bytes:

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from tocsin.mediation import notices, soap, times
+from tocsin.mediation.notices import PULL_POINTS
 from tocsin.mediation.operations import (
     Answer,
     Context,
@@ -10,6 +13,7 @@ from tocsin.mediation.operations import (
     Described,
     Done,
     Ended,
+    Held,
     Properties,
     Pulled,
     Registered,
@@ -21,7 +25,7 @@ from tocsin.mediation.operations import (
 from tocsin.mediation.payloads import XML_TYPE, as_element
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.writing import Markup, Value, write
-from tocsin.model.identity import Instant, MessageId, Pairs
+from tocsin.model.identity import Instant, MessageId, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.subscription import Endpoint, Subscription
@@ -34,7 +38,8 @@ def reply(dialect: Dialect, message: Message, context: Context, answer: Answer, 
     said = message.answer
     assert said is not None
     wsa = context.addressing or _version(answer) or dialect.addressing
-    content = write(said, _values(dialect, message, answer, wsa, base_url), wsa)
+    values = {"request": context.message_id or None, **_values(dialect, message, answer, wsa, base_url)}
+    content = write(said, values, wsa)
     return soap.reply(context, said.action, content, wsa=wsa)
 
 
@@ -51,11 +56,14 @@ def _values(dialect: Dialect, message: Message, answer: Answer, wsa: str | None,
     match answer:
         case Subscribed(subscription, address, now):
             reference = notices.identified(dialect, subscription.id, address, wsa)
-            return {"subscription": reference, "now": now, "expires": _lease(dialect, subscription, now)}
+            expires = _lease(dialect, subscription, now)
+            return {"subscription": reference, "id": subscription.id, "now": now, "expires": expires}
         case Renewed(subscription, now) | Status(subscription, now):
             return {"now": now, "expires": _lease(dialect, subscription, now)}
         case Pulled(subscription, held, now):
-            messages = (notices.holder_of(dialect, each.notification, subscription, base_url) for each in held)
+            messages = (
+                notices.holder_of(dialect, each.notification, _by(each, subscription), base_url) for each in held
+            )
             expires = _lease(dialect, subscription, now)
             return {"messages": Markup(b"".join(messages)), "now": now, "expires": expires}
         case CurrentMessage(notification):
@@ -69,6 +77,13 @@ def _values(dialect: Dialect, message: Message, answer: Answer, wsa: str | None,
             return {} if message.describe is None else message.describe(answer)
         case Done():
             return {}
+
+
+def _by(held: Held, pull_point: Subscription) -> Subscription:
+    """The subscription it came by, as far as its reference shows it."""
+    if held.subscription == pull_point.id:
+        return pull_point
+    return replace(pull_point, id=SubscriptionId(held.subscription), consumer=Endpoint(f"{PULL_POINTS}{pull_point.id}"))
 
 
 def _lease(dialect: Dialect, subscription: Subscription, now: Instant) -> Value:

@@ -24,6 +24,7 @@ from tocsin.mediation.operations import (
     Resume,
     Start,
     Subscribe,
+    Synchronise,
     Unsubscribe,
 )
 from tocsin.mediation.rules import Dialect, Entry, Message, Names, Path
@@ -35,15 +36,14 @@ from tocsin.model.names import QName, qname
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form
 
-MOST_TOGETHER = 1000
 _own = Names("t", POLICY)
+_FROM = QName(POLICY, "From")
 
 
 def own_policies(under: Path = ()) -> tuple[Entry, ...]:
     """What we offer beyond the specifications, as extension elements that each of them has room for."""
     return (
         Entry("start", under + _own("From")),
-        Entry("together", under + _own("Together")),
         Entry("secret", under + _own("Secret")),
     )
 
@@ -65,15 +65,17 @@ def request(dialect: Dialect, message: Message, envelope: Envelope, name: str, n
         return Publish()
     assert envelope.content is not None
     values = read_entries(envelope.content, message.entries)
-    name = name or envelope.header("identifier") or _referred(values.element("reference"))
+    name = name or envelope.header("identifier") or _referred(dialect, values)
     return _BUILDERS[message.operation](Asked(dialect, message, envelope, values, name, now))
 
 
-def _referred(reference: object) -> str:
-    """Clients of the DHT broker (paper 004) put the SubscriptionReference into the body."""
+def _referred(dialect: Dialect, values: Values) -> str:
+    """Clients of the DHT broker (paper 004) put the SubscriptionReference into the body, early WS-Eventing the id."""
+    reference = values.element("reference")
     if reference is None:
-        return ""
-    return addressing.address_of(reference).rpartition("/")[2]  # type: ignore[arg-type]
+        return values.text("id") or ""
+    identifier = None if dialect.identifier is None else next(reference.iter(dialect.identifier.clark), None)
+    return text_of(identifier) or addressing.address_of(reference).rpartition("/")[2]
 
 
 def _subscribe(asked: Asked) -> Request:
@@ -90,7 +92,7 @@ def _subscribe(asked: Asked) -> Request:
         None if end_to is None else addressing.endpoint(end_to, "EndTo"),
         _form(asked, expires, None if consumer is None else addressing.version_of(consumer)),
         _filters(values),
-        _expiry(expires, asked.now),
+        _expiry(asked.dialect, expires, asked.now),
         _start(values.text("start")),
     )
 
@@ -114,7 +116,6 @@ def _form(asked: Asked, expires: str, wsa: str | None = None) -> Form:
         version,
         _wrapped(asked),
         "time" if as_time or (not expires and dialect.leases == "time") else "duration",
-        together=_together(asked.values.text("together")),
     )
 
 
@@ -130,18 +131,16 @@ def _wrapped(asked: Asked) -> bool:
     return values.element("use_raw") is None and values.text("use_notify") not in ("false", "0")
 
 
-def _together(text: str | None) -> int:
-    if text is None:
-        return 1
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_TOGETHER:
-        raise Refusal("unsupported-delivery", f"Together is a number from 1 to {MOST_TOGETHER}, not {text[:40]!r}")
-    return int(text)
-
-
 def _start(text: str | None) -> Start | None:
     if text is None:
         return None
-    return Start(offset=int(text)) if text.isdecimal() and len(text) < 19 else Start(when=times.instant(text))
+    if text.isdecimal() and len(text) < 19:
+        return Start(offset=int(text))
+    try:
+        return Start(when=times.instant(text))
+    except Refusal:
+        hint = "such as 42 or 2030-01-31T12:00:00Z"
+        raise Refusal("bad-start", f"From is an offset or a time {hint}, not {text[:40]!r}", _FROM) from None
 
 
 def _filters(values: Values) -> tuple[Filter, ...]:
@@ -153,14 +152,14 @@ def _filters(values: Values) -> tuple[Filter, ...]:
     )
 
 
-def _expiry(text: str, now: Instant) -> Instant | None:
+def _expiry(dialect: Dialect, text: str, now: Instant) -> Instant | None:
     """Nil or absent asks for no particular end."""
-    return times.expiry(text, now) if text else None
+    return times.expiry(text, now) if text and text != dialect.endless else None
 
 
 def _renew(asked: Asked) -> Request:
     expires = asked.values.text("expires") or asked.values.text("lifetime") or ""
-    return Renew(asked.id, _expiry(expires, asked.now), _form(asked, expires))
+    return Renew(asked.id, _expiry(asked.dialect, expires, asked.now), _form(asked, expires))
 
 
 def _current_message(asked: Asked) -> Request:
@@ -171,8 +170,14 @@ def _pull(asked: Asked) -> Request:
     most, timeout = asked.values.text("most"), asked.values.text("timeout")
     if most is not None and (not most.isdecimal() or len(most) > 9):
         raise Refusal("malformed", f"{most[:40]!r} is not a number of messages")
-    seconds = times.duration(timeout) / SECOND if timeout else 0.0
-    return Pull(asked.id, None if most is None else int(most), seconds)
+    return Pull(asked.id, None if most is None else int(most), _seconds(timeout) if timeout else 0.0)
+
+
+def _seconds(timeout: str) -> float:
+    try:
+        return times.duration(timeout) / SECOND
+    except Refusal as refusal:
+        raise Refusal("malformed", refusal.text) from None
 
 
 def _register(asked: Asked) -> Request:
@@ -181,7 +186,7 @@ def _register(asked: Asked) -> Request:
         None if publisher is None else addressing.endpoint(publisher, "PublisherReference"),
         tuple(topic_of(each) for each in asked.values.every("topic")),
         asked.values.text("demand") in ("true", "1"),
-        _expiry(asked.values.text("expires") or "", asked.now),
+        _expiry(asked.dialect, asked.values.text("expires") or "", asked.now),
         _form(asked, asked.values.text("expires") or ""),
     )
 
@@ -200,6 +205,11 @@ def _qualified(text: str, namespaces: Mapping[str | None, str]) -> QName:
     return QName(namespaces.get(prefix or None, ""), local)
 
 
+def _describe(asked: Asked) -> Request:
+    texts = ((entry.name, asked.values.text(entry.name)) for entry in asked.message.entries)
+    return Describe(asked.message.fact("what"), tuple((name, text) for name, text in texts if text is not None))
+
+
 _BUILDERS: Mapping[str, Callable[[Asked], Request]] = {
     "Subscribe": _subscribe,
     "Renew": _renew,
@@ -214,6 +224,7 @@ _BUILDERS: Mapping[str, Callable[[Asked], Request]] = {
     "RegisterPublisher": _register,
     "DestroyRegistration": lambda asked: DestroyRegistration(asked.id),
     "GetProperties": _properties,
-    "Describe": lambda asked: Describe(asked.message.fact("what")),
+    "Describe": _describe,
+    "Synchronise": lambda asked: Synchronise(asked.id),
 }
 OPERATIONS = tuple(_BUILDERS)

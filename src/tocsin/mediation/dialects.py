@@ -1,12 +1,15 @@
-"""The registry: which dialect a message is in, and the rules that read and write it."""
+"""Which dialect a message is in, and the rules that read and write it."""
 
 from collections.abc import Mapping
 
 from msgspec import Struct
 
-from tocsin.mediation import answering, asking, cloudevents, faults, notices, raw, soap, wse_2004_08, wsn_1_3
+from tocsin.mediation import answering, asking, faults, notices, soap, wse_2004_08
 from tocsin.mediation.memo import EnvelopeMemo, Recalled
-from tocsin.mediation.operations import Answer, Context, Ended, Reply, Request
+from tocsin.mediation.operations import Answer, Context, Done, Ended, Reply, Request
+from tocsin.mediation.registry import BY_NAME as BY_NAME
+from tocsin.mediation.registry import DIALECTS as DIALECTS
+from tocsin.mediation.registry import NAMES as NAMES
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import PUBLISH_DOOR as PUBLISH_DOOR
@@ -17,16 +20,6 @@ from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 
-# A new dialect is one module of tables, and one line here.
-DIALECTS: tuple[Dialect, ...] = (
-    wsn_1_3.DIALECT,
-    wse_2004_08.DIALECT,
-    cloudevents.DIALECT,
-    raw.DIALECT,
-)
-BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}
-# Those a consumer can be spoken to in.
-NAMES = tuple(each.name for each in DIALECTS if each.is_soap or each.write)
 EVENT_MEDIA_TYPES = {kind: each.name for each in DIALECTS for kind in each.media_types}
 
 Operation = tuple[Dialect, Message]
@@ -36,6 +29,8 @@ OPERATIONS: Mapping[str, Operation] = {
     for message in dialect.requests
     if message.element is not None
 }
+
+_NAMESPACES = {clark[1:].partition("}")[0]: dialect.name for clark, (dialect, _) in OPERATIONS.items()}
 
 
 def _headers() -> soap.Headers:
@@ -74,6 +69,30 @@ def dialect_of(envelope: Envelope) -> str:
     return operation_of(envelope)[0].name
 
 
+def dialect_of_namespace(envelope: Envelope) -> str | None:
+    """Of an operation that we do not have: the dialect whose it would be."""
+    return _NAMESPACES.get(envelope.operation[1:].partition("}")[0])
+
+
+def mentioned_in(body: bytes) -> str | None:
+    """Of a message that cannot be read: the dialect it seems to be in.
+
+    Events of WS-Eventing borrow their Topic from WS-Notification, so who borrows comes before who lends.
+    """
+    found = [dialect for dialect in DIALECTS if any(each.encode() in body for each in _own(dialect))]
+    lent = {each for dialect in found for each in _in_headers(dialect) - _own(dialect)}
+    return next((each.name for each in (*(one for one in found if not _own(one) & lent), *found)), None)
+
+
+def _own(dialect: Dialect) -> set[str]:
+    return {message.element.namespace for message in dialect.requests if message.element is not None}
+
+
+def _in_headers(dialect: Dialect) -> set[str]:
+    entries = dialect.raw.entries if dialect.raw is not None else ()
+    return {entry.path[-1].namespace for entry in entries if entry.header}
+
+
 def event_dialect(envelope: Envelope) -> str:
     """Of an envelope at the door for events: a notification's own, else it is an event of WS-Eventing."""
     dialect, message = OPERATIONS.get(envelope.operation, (wse_2004_08.DIALECT, None))
@@ -91,10 +110,21 @@ def answer(context: Context, result: Answer, base_url: str) -> Reply:
     return answering.reply(dialect, message, context, result, base_url)
 
 
+def acknowledged(reading: "Reading", dialect: str, base_url: str) -> Reply | None:
+    """What is said to a publisher; None where it waits for nothing but that its message was accepted."""
+    message = BY_NAME[dialect].wrapped
+    if message is None or message.answer is None or message.element is None:
+        return None
+    context = reading.context(dialect)
+    return answer(context, Done(), base_url) if context.operation == message.element.clark else None
+
+
 def fault(context: Context, refusal: Refusal, now: Instant) -> Reply:
     """In the dialect that was spoken, as far as it can be told."""
     dialect, message = OPERATIONS.get(context.operation, (BY_NAME[context.dialect], None))
-    return faults.fault(dialect, "" if message is None else message.operation, context, refusal, now)
+    dialect = BY_NAME.get(context.faults, dialect)
+    operation = "" if message is None else message.fact("faults") or message.operation
+    return faults.fault(dialect, operation, context, refusal, now)
 
 
 def end_notice(ended: Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | None:

@@ -47,17 +47,20 @@ class Values:
 
 
 def read_entries(element: Element, entries: tuple[Entry, ...]) -> Values:
+    """Of several places for an entry the first that has it counts."""
     found: dict[str, Element | str | None] = {}
     for entry in entries:
+        if found.get(entry.name) is not None:
+            continue
         value = _at(element, entry.path)
         if value is None:
             if entry.required:
                 raise Refusal(
-                    "malformed", f"{_shown(element.tag)} lacks {' / '.join(step.local for step in entry.path)}"
+                    entry.missing, f"{_shown(element.tag)} lacks {' / '.join(step.local for step in entry.path)}"
                 )
             value = entry.default
         found[entry.name] = value
-    return Values(found, element, {entry.name: entry.path for entry in entries})
+    return Values(found, element, {entry.name: entry.path for entry in entries if not entry.also})
 
 
 def children(element: Element, names: Mapping[str, str]) -> Found:
@@ -92,11 +95,13 @@ def uri_of(element: Element | None) -> str:
     text = element.text or ""
     if _PLAIN_URI.fullmatch(text) and not len(element):
         return text
-    text = " ".join(whole_text(element).split())
+    return uri_in(whole_text(element), _shown(element.tag))
+
+
+def uri_in(text: str, what: str) -> str:
+    text = " ".join(text.split())
     if not is_uri(text):
-        raise Refusal(
-            "malformed", f"{_shown(element.tag)} is longer than {LONGEST_URI} characters or holds control characters"
-        )
+        raise Refusal("malformed", f"{what} is longer than {LONGEST_URI} characters or holds control characters")
     return text
 
 

@@ -48,7 +48,9 @@ def entries_of(dialect: Dialect, *, wrapped: bool = True) -> dict[str, Entry]:
     message = message_for(dialect, wrapped=wrapped)
     found: dict[str, Entry] = {}
     for entry in dialect.entries if message is None else message.entries:
-        found.setdefault(entry.name, entry)
+        # the action of a message that has its own says nothing of the event
+        if not (entry.header and entry.name == "action" and message is not None and message.action):
+            found.setdefault(entry.name, entry)
     if message is not None:
         found.setdefault("type", found["payload"])  # the name of the payload's element
     return found

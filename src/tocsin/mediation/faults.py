@@ -38,7 +38,9 @@ _ACCESS: dict[Reason, Name] = {
     "not-authenticated": _SECURITY.one("FailedAuthentication"),
     "not-allowed": _SECURITY.one("FailedCheck"),
 }
+LONGEST_TEXT = 4096
 _NO_FAULTS = Faults({})
+_WITH_MINIMUM = ("UnacceptableInitialTerminationTimeFault", "UnacceptableTerminationTimeFault")
 
 
 def fault(dialect: Dialect, operation: str, context: Context, refusal: Refusal, now: Instant) -> Reply:
@@ -50,7 +52,8 @@ def fault(dialect: Dialect, operation: str, context: Context, refusal: Refusal, 
     content = write(table, name, refusal, ours, _detail(table, name, refusal, now))
     status = STATUS.get(refusal.reason, 0)
     if status not in _KEPT:
-        status = 500 if ours or context.soap == "1.1" else 400
+        senders = context.soap == "1.2" and not ours and refusal.reason != "must-understand"
+        status = 400 if senders else 500
     action = table.action or f"{namespace_of(context.addressing)}/fault"
     answer = soap.reply(context, action, content, status=status)
     return Reply(status, answer.headers + _EXTRA.get(status, ()), answer.body)
@@ -63,16 +66,16 @@ def problem(refusal: Refusal) -> Reply:
         "type": f"urn:tocsin:refusal:{refusal.reason}",
         "title": refusal.reason.replace("-", " "),
         "status": status,
-        "detail": refusal.text,
+        "detail": _short(refusal),
     }
     headers: Pairs = (("Content-Type", "application/problem+json"),)
     return Reply(status, headers + _EXTRA.get(status, ()), msgspec.json.encode(body))
 
 
 def _soap_11(table: Faults, name: Name | None, refusal: Refusal, ours: bool, detail: bytes) -> bytes:
-    """A subcode has no place in SOAP 1.1: WSE s4 puts it into faultcode itself."""
+    """A subcode has no place in SOAP 1.1: WSE s4 and WS-Security s12 put it into faultcode itself."""
     code, declared = _code(refusal, "s:Server" if ours else "s:Client"), b""
-    if name is not None and table.base_fault is None:
+    if name is not None and (table.base_fault is None or name.namespace == WSSE):
         code, declared = b"f:" + name.local.encode(), b' xmlns:f="%b"' % name.namespace.encode()
     return b"<s:Fault><faultcode%b>%b</faultcode><faultstring>%b</faultstring>%b</s:Fault>" % (
         declared,
@@ -109,14 +112,20 @@ def _code(refusal: Refusal, otherwise: str) -> bytes:
 
 
 def _text(refusal: Refusal) -> bytes:
-    return xml.text(NOT_XML.sub("\ufffd", refusal.text))
+    return xml.text(NOT_XML.sub("\ufffd", _short(refusal)))
+
+
+def _short(refusal: Refusal) -> str:
+    """What is wrong is told in the caller's own words, and these may be long."""
+    return refusal.text if len(refusal.text) <= LONGEST_TEXT else f"{refusal.text[:LONGEST_TEXT]} ..."
 
 
 def _detail(table: Faults, name: Name | None, refusal: Refusal, now: Instant) -> bytes:
     if name is None or name.namespace == WSSE:
         return b""
     if table.base_fault is not None:
-        return _base_fault(table, table.base_fault, name, refusal, now)
+        is_fault = name.local.endswith("Fault")  # others are codes alone
+        return _base_fault(table, table.base_fault, name, refusal, now) if is_fault else b""
     element, values = table.supported.get(name.local, (name, ()))
     tag = element.local.encode()
     return b"".join(
@@ -127,7 +136,7 @@ def _detail(table: Faults, name: Name | None, refusal: Refusal, now: Instant) ->
 def _base_fault(table: Faults, base: Name, name: Name, refusal: Refusal, now: Instant) -> bytes:
     """WS-BaseFaults: a timestamp is required, and its own elements stand before those of the fault."""
     time, local, own = times.timestamp(now).encode(), name.local.encode(), b""
-    if table.minimum_time is not None and name.local.endswith("TerminationTimeFault"):
+    if table.minimum_time is not None and name.local in _WITH_MINIMUM:
         own = b"<f:%b>%b</f:%b>" % (table.minimum_time.local.encode(), time, table.minimum_time.local.encode())
     elif name.local in table.names_at_fault and refusal.about is not None:
         own = _named(f"f:{table.names_at_fault[name.local].local}", refusal.about)

@@ -14,6 +14,7 @@ from msgspec import Struct
 from tocsin.markup import xml
 from tocsin.markup.xml import Element, Scope
 from tocsin.mediation.actions import attributes_for
+from tocsin.mediation.operations import Context
 from tocsin.mediation.payloads import XML_TYPE, is_wrapper, type_of
 from tocsin.mediation.soap import Envelope
 from tocsin.model.identity import MessageId, Pairs
@@ -36,11 +37,13 @@ class _Surroundings(Struct, frozen=True):
     prototype: Notification
     action: str
     scope: Scope
+    spoken: Context
     kinds: dict[str, tuple[QName, Pairs]] = {}  # of the payloads seen inside: their type, and the attributes with it
 
 
 class _Head(Struct, frozen=True):
     opening: bytes
+    closing: bytes
     known: dict[tuple[bytes, bytes], _Surroundings]
 
 
@@ -52,10 +55,14 @@ class Recalled(Struct, frozen=True, gc=False):
     kind: QName
     attributes: Pairs
     payload: Payload
+    spoken: Context
 
     @property
     def dialect(self) -> str:
         return self.prototype.dialect
+
+    def context(self, dialect: str) -> Context:
+        return msgspec.structs.replace(self.spoken, dialect=dialect, message_id=self.message_id)
 
     def notification(self, record: Accepted) -> Notification:
         like = self.prototype
@@ -91,14 +98,14 @@ class EnvelopeMemo:
         head = self._heads.get((door, data[:id_start]))
         if head is None:
             return None
-        opening = head.opening
+        opening, closing = head.opening, head.closing
         id_end = data.find(b"<", id_start)
         start = data.find(opening, id_end) + len(opening)
-        end = data.rfind(b"</" + opening[1:])
+        end = data.rfind(closing)
         around = head.known.get((data[id_end:start], data[end:]))
         if around is None or _SAFE_ID.fullmatch(data, id_start, id_end) is None:
             return None
-        return self._with_payload(around, data[id_start:id_end].decode(), data[start:end].strip(), opening[:-1])
+        return self._with_payload(around, data[id_start:id_end].decode(), data[start:end].strip(), b"<" + closing[2:-1])
 
     def _with_payload(self, around: _Surroundings, name: str, own: bytes, holder: bytes) -> Recalled | None:
         if (len(own) > SHORTEST_DEEP and own.count(b"</") > MOST_TAGS) or holder in own:
@@ -110,7 +117,7 @@ class EnvelopeMemo:
         kind = around.kinds.get(tag) or self._kind(around, tag)
         if kind is None:
             return None
-        return Recalled(around.prototype, MessageId(name), kind[0], kind[1], Payload(XML_TYPE, data))
+        return Recalled(around.prototype, MessageId(name), kind[0], kind[1], Payload(XML_TYPE, data), around.spoken)
 
     def _kind(self, around: _Surroundings, tag: str) -> tuple[QName, Pairs] | None:
         if not tag or is_wrapper(tag) or tag in self._operations:
@@ -137,11 +144,11 @@ class EnvelopeMemo:
 
         `holder` is the parent of its payload, `action` what was taken for the event's own.
         """
-        cut = _cut(record.body, envelope, holder)
-        if cut is None:
+        cut, scope = _cut(record.body, envelope, holder), xml.scope_of(holder)
+        if cut is None or scope is None:
             return
-        head, middle, opening, tail = cut
-        known = self._heads.setdefault((record.door, head), _Head(opening, {}))
+        head, middle, opening, closing, tail = cut
+        known = self._heads.setdefault((record.door, head), _Head(opening, closing, {}))
         if known.opening != opening or (middle, tail) in known.known:
             return
         if self._size >= MOST_KNOWN:
@@ -150,16 +157,20 @@ class EnvelopeMemo:
             self._size = 0
         self._size += 1
         prototype = msgspec.structs.replace(read, payload=Payload("", b""))
-        known.known[middle, tail] = _Surroundings(prototype, action, xml.scope_of(holder))
+        spoken = Context(read.dialect, envelope.soap, envelope.addressing, "", envelope.operation)
+        known.known[middle, tail] = _Surroundings(prototype, action, scope, spoken)
 
 
-def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[bytes, bytes, bytes, bytes] | None:
-    """Head, middle, the holder's start tag and tail, when `<` only starts tags and these are the ones in the tree."""
+def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[bytes, bytes, bytes, bytes, bytes] | None:
+    """Head, middle, the holder's tags and tail, when `<` only starts tags and these are the ones in the tree."""
     element = envelope.headers.get("message_id")
-    if element is None or len(element) or not xml.is_plain(data) or xml.inner_bytes(data, holder) is None:
+    if element is None or len(element) or not xml.is_plain(data):
         return None
-    tag, opening = (b"<%b>" % xml.written_name(each) for each in (element, holder))
-    start, end = data.find(opening) + len(opening), data.rfind(b"</" + opening[1:])
+    tag, opening = b"<%b>" % xml.written_name(element), xml.start_tag(data, holder)
+    if opening is None:
+        return None
+    closing = b"</%b>" % xml.written_name(holder)
+    start, end = data.find(opening) + len(opening), data.rfind(closing)
     head_end = data.find(_ID) + len(_ID)
     alone = data.count(_ID[:-1], 0, start) == 2
     if not alone or not data.endswith(tag, 0, head_end) or end < start:
@@ -167,4 +178,4 @@ def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[bytes, bytes
     middle_start = data.find(b"<", head_end)
     if head_end + start - middle_start + len(data) - end > LONGEST_SURROUNDINGS:
         return None
-    return data[:head_end], data[middle_start:start], opening, data[end:]
+    return data[:head_end], data[middle_start:start], opening, closing, data[end:]

@@ -7,6 +7,7 @@ WSA_2005 = "http://www.w3.org/2005/08/addressing"
 WSA_2004 = "http://schemas.xmlsoap.org/ws/2004/08/addressing"
 WSA_2004_03 = "http://schemas.xmlsoap.org/ws/2004/03/addressing"  # GT4
 WSA_2003 = "http://schemas.xmlsoap.org/ws/2003/03/addressing"
+WSA_SOAP_FAULT = f"{WSA_2005}/soap/fault"
 WSSE = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"
 
 WSN = "http://docs.oasis-open.org/wsn/b-2"
@@ -29,10 +30,29 @@ WSRF_RESOURCE = "http://docs.oasis-open.org/wsrf/r-2"
 TOPICS = "http://docs.oasis-open.org/wsn/t-1/TopicExpression"
 TOPICS_1_2 = "http://docs.oasis-open.org/wsn/2004/06/TopicExpression"
 TOPICS_1_0 = "http://www.ibm.com/xmlns/stdwip/web-services/WS-Topics/TopicExpression"
+WSN_1_2 = "http://docs.oasis-open.org/wsn/2004/06/wsn-WS-BaseNotification-1.2-draft-01.xsd"
+WSN_1_2_ACTIONS = "http://docs.oasis-open.org/wsn/2004/06/wsn-WS-BaseNotification"
+WSN_1_2_BROKERED = "http://docs.oasis-open.org/wsn/2004/06/wsn-WS-BrokeredNotification-1.2-draft-01.xsd"
+WSN_1_2_BROKERED_ACTIONS = "http://docs.oasis-open.org/wsn/2004/06/wsn-WS-BrokeredNotification"
+WSRF_1_2_PROPERTIES = "http://docs.oasis-open.org/wsrf/2004/06/wsrf-WS-ResourceProperties-1.2-draft-01.xsd"
+WSRF_1_2_PROPERTIES_ACTIONS = "http://docs.oasis-open.org/wsrf/2004/06/wsrf-WS-ResourceProperties"
+WSRF_1_2_LIFETIME = "http://docs.oasis-open.org/wsrf/2004/06/wsrf-WS-ResourceLifetime-1.2-draft-01.xsd"
+WSRF_1_2_LIFETIME_ACTIONS = "http://docs.oasis-open.org/wsrf/2004/06/wsrf-WS-ResourceLifetime"
+WSRF_1_2_FAULTS = "http://docs.oasis-open.org/wsrf/2004/06/wsrf-WS-BaseFaults-1.2-draft-01.xsd"
+WSN_1_0 = "http://www.ibm.com/xmlns/stdwip/web-services/WS-BaseNotification"
+WSRF_1_0_PROPERTIES = "http://www.ibm.com/xmlns/stdwip/web-services/WS-ResourceProperties"
+WSRF_1_0_LIFETIME = "http://www.ibm.com/xmlns/stdwip/web-services/WS-ResourceLifetime"
+ONVIF_DEVICE = "http://www.onvif.org/ver10/device/wsdl"
+ONVIF_EVENTS = "http://www.onvif.org/ver10/events/wsdl"
+ONVIF_SCHEMA = "http://www.onvif.org/ver10/schema"
+ONVIF_ERRORS = "http://www.onvif.org/ver10/error"
 ONVIF_CONCRETE_SET = "http://www.onvif.org/ver10/tev/topicExpression/ConcreteSet"
+ONVIF_ITEM_FILTER = "http://www.onvif.org/ver10/tev/messageContentFilter/ItemFilter"
 
 WSE = "http://schemas.xmlsoap.org/ws/2004/08/eventing"
 WSE_PUSH = f"{WSE}/DeliveryModes/Push"
+WSE_2011 = "http://www.w3.org/2011/03/ws-evt"
+WSE_2004_01 = "http://schemas.xmlsoap.org/ws/2004/01/eventing"
 WSE_TOPIC_FILTER = "http://docs.oasis-open.org/wsn"  # WS-Messenger's own dialect for topics in a WS-Eventing filter
 DPWS_ACTIONS = (
     "http://docs.oasis-open.org/ws-dd/ns/dpws/2009/01/Action",
@@ -42,6 +62,7 @@ XPATH_10 = "http://www.w3.org/TR/1999/REC-xpath-19991116"
 
 TOCSIN = "urn:tocsin:payload"
 POLICY = "urn:tocsin:policy"
+RESOURCE = "urn:tocsin:resource"
 XML = "http://www.w3.org/XML/1998/namespace"
 
 SOAP_VERSIONS = {SOAP_11: "1.1", SOAP_12: "1.2"}

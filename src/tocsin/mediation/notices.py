@@ -13,7 +13,7 @@ from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation import addressing, soap
 from tocsin.mediation.actions import action_of, attributes_for
-from tocsin.mediation.entries import children
+from tocsin.mediation.entries import children, uri_in
 from tocsin.mediation.payloads import as_element, payload_of
 from tocsin.mediation.rules import Dialect, Entry, Message, Name
 from tocsin.mediation.soap import Envelope
@@ -117,8 +117,7 @@ def _notification(
     topic = found.get("topic")
     if topic is None and plan.topic_in_header:
         topic = envelope.headers.get("topic")
-    action = holder.get(plan.action_attribute) if plan.action_attribute else None
-    action = action or (envelope.header("action") if plan.has_own_action else "")
+    action = _event_action(plan, holder, envelope)
     return Notification(
         MessageId(name),
         record.at,
@@ -129,7 +128,7 @@ def _notification(
         addressing.address_of(found.get("producer")) or sender,
         topic_of(topic) if topic is not None else tail or NO_TOPIC,
         kind,
-        attributes_for(str(action), kind) if action else (),
+        attributes_for(action, kind) if action else (),
         payload,
     )
 
@@ -143,7 +142,14 @@ def payload_parent(dialect: Dialect, envelope: Envelope) -> Element:
 
 def keeps_action(dialect: Dialect, envelope: Envelope) -> str:
     """The action that became part of the notification."""
-    return envelope.header("action") if _plan(message_of(dialect, envelope)).has_own_action else ""
+    message = message_of(dialect, envelope)
+    return _event_action(_plan(message), _holders(message, envelope)[0], envelope)
+
+
+def _event_action(plan: _Plan, holder: Element, envelope: Envelope) -> str:
+    if plan.action_attribute:
+        return uri_in(str(holder.get(plan.action_attribute) or ""), plan.action_attribute)
+    return envelope.header("action") if plan.has_own_action else ""
 
 
 # Customise
@@ -283,12 +289,12 @@ class _Slots:
         return addressing.reference_content(manager.address, manager.reference, self._wsa)
 
     def _topic(self, entry: Entry) -> Part:
-        name, uris = entry.path[-1], self._dialect.topic_dialects
+        name, uris, attribute = entry.path[-1], self._dialect.topic_dialects, self._dialect.topic_attribute
         tag, declared, shown = str(name), self._needed(entry, name), entry.default is not None
 
         def part(notification: Notification) -> bytes:
             topic = notification.topic
-            return topic_element(topic, tag, declared, uris) if shown or topic != NO_TOPIC else b""
+            return topic_element(topic, tag, declared, uris, attribute) if shown or topic != NO_TOPIC else b""
 
         return part
 
@@ -305,7 +311,10 @@ class _Slots:
 
 
 def _action_attribute(notification: Notification) -> bytes:
-    return xml.attribute(action_of(notification))
+    return _quoted(action_of(notification))
+
+
+_quoted = lru_cache(maxsize=1024)(xml.attribute)
 
 
 def _tag(name: Name) -> bytes:

@@ -10,6 +10,7 @@ from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.registration import Registration
 from tocsin.model.subscription import Endpoint, Form, Subscription
+from tocsin.model.topic_set import TopicSet
 
 
 class Context(Struct, frozen=True):
@@ -20,6 +21,7 @@ class Context(Struct, frozen=True):
     addressing: str | None
     message_id: str = ""
     operation: str = ""
+    faults: str = ""  # the dialect whose faults are told at this address, when it is not the one that is spoken
 
 
 class Publish(Struct, frozen=True):
@@ -107,6 +109,13 @@ class Describe(Struct, frozen=True):
     """What a caller asks about the service itself; the words are those of the operation."""
 
     what: str
+    asked: Pairs = ()
+
+
+class Synchronise(Struct, frozen=True):
+    """ONVIF: how the properties stand that a subscription is about, told again (Core s9.1)."""
+
+    id: str
 
 
 Request = (
@@ -124,6 +133,7 @@ Request = (
     | DestroyRegistration
     | GetProperties
     | Describe
+    | Synchronise
 )
 
 
@@ -182,11 +192,13 @@ class Properties(Struct, frozen=True):
 
 
 class Described(Struct, frozen=True):
-    """`facts` are what the operation's writer needs: addresses, topics, capabilities."""
+    """What the operation's writer needs: what was asked, addresses, topics, the time."""
 
     what: str
+    asked: Pairs
     base_url: str
-    topics: tuple[Topic, ...]
+    topics: TopicSet
+    fixed_topics: bool
     now: Instant
 
 

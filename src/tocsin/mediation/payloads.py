@@ -31,9 +31,12 @@ def payload_of(message: bytes, parent: Element, what: str) -> tuple[Payload, QNa
     if element is None:
         raise Refusal("malformed", f"{what} must hold one element, the event itself")
     tag = element.tag
-    if tag != _WRAPPER:
+    if tag == _WRAPPER:
+        return _unwrapped(element)
+    try:
         return Payload(XML_TYPE, xml.child_bytes(message, parent, element)), type_of(tag)
-    return _unwrapped(element)
+    except MarkupError as problem:
+        raise Refusal("malformed", str(problem)) from None
 
 
 def _unwrapped(element: Element) -> tuple[Payload, QName | str | None]:
@@ -89,20 +92,14 @@ def as_element(notification: Notification) -> bytes:
 
 @lru_cache(maxsize=8)
 def _embeddable(payload: Payload) -> bytes | None:
-    """Parsed, for nobody vouches for it; written anew only where it is more than an element."""
+    """A document in UTF-8 that is nothing but elements and text can stand in another as it is."""
     data = payload.data
     try:
         root = xml.parse(data)
     except MarkupError:
         return None
-    return data if _is_element_alone(data) else xml.serialise(root)
-
-
-def _is_element_alone(data: bytes) -> bool:
-    """Of well-formed XML: UTF-8, and nothing before, between or after its tags that must not stand in a message."""
-    if data[:1] != b"<" or data[1:2] == b"\0" or data[-1:] != b">":
-        return False
-    return not ((b"?" in data and b"<?" in data) or (b"!" in data and b"<!" in data))
+    plain = data[:1] == b"<" and data[-1:] == b">" and data[1:2] != b"\0" and b"<?" not in data and b"<!" not in data
+    return data if plain else xml.serialise(root)
 
 
 def _wrapped(payload: Payload, kind: QName | str | None) -> bytes:

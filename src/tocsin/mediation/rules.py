@@ -55,7 +55,8 @@ class Names:
 class Entry(Struct, frozen=True):
     """`name` is that of the normalised information set, `path` lies below the message's element, or among the headers.
 
-    An empty path is the content of that element itself. `nil` is written as nil where there is no value.
+    An empty path is the content of that element itself. `nil` is written as nil where there is no value. `also` is
+    one more place where an entry is found, and never written. `missing` is why a message without it is refused.
     """
 
     name: str
@@ -64,6 +65,8 @@ class Entry(Struct, frozen=True):
     default: str | None = None
     header: bool = False
     nil: bool = False
+    also: bool = False
+    missing: Reason = "malformed"
 
     def __str__(self) -> str:
         return "/".join(map(str, self.path)) or "."
@@ -89,7 +92,7 @@ class Message(Struct, frozen=True, eq=False):
 
 
 class Faults(Struct, frozen=True, eq=False):
-    """Which fault of the specification says what; `of` are those of one operation.
+    """Which fault of the specification says what; `of` are those of one operation, or of what its fact `faults` names.
 
     With `base_fault` the detail is a WS-BaseFault, else the name goes where SOAP has a place for a code.
     """
@@ -121,11 +124,17 @@ class Dialect(Struct, frozen=True, eq=False):
     identifier: Name | None = None  # of a subscription, among the reference parameters of its manager
     identifier_for: frozenset[str] = frozenset()  # the versions of WS-Addressing whose clients need it
     leases: Literal["time", "as asked"] = "time"
-    topic_dialects: tuple[str, str] = ("", "")  # the URIs for a topic of one step, and of more
+    endless: str = ""  # the duration that asks for a lease without an end
+    durations: bool = True  # whether a lease can be asked for as one
+    topic_dialects: tuple[str, str, str] = ("", "", "")  # the URIs for a topic of one step, of more, and for patterns
+    topic_attribute: str = "Dialect"  # that names them
     read: Read | None = None
     write: Write | None = None
     media_types: tuple[str, ...] = ()  # of messages that are this dialect's, at the door for events
     entries: tuple[Entry, ...] = ()  # the notification of a dialect without SOAP, for those who look
+    door: str = "/broker/publish"  # where a client without SOAP posts it
+    room: str = ""  # what it has room for, see `losses`; its name where nothing is said
+    losses: "Mapping[tuple[str, str], Mapping[str, Callable[[Notification], object]]]" = {}
 
     @property
     def is_soap(self) -> bool:

@@ -30,7 +30,9 @@ _OLDER: dict[str, TopicDialect] = {
     f"{TOPICS_1_0}/concrete": "concrete",
     f"{TOPICS_1_0}/full": "full",
 }
-IN_1_3 = (f"{TOPICS}/Simple", f"{TOPICS}/Concrete")
+IN_1_3 = (f"{TOPICS}/Simple", f"{TOPICS}/Concrete", f"{TOPICS}/Full")
+IN_1_2 = (f"{TOPICS_1_2}/Simple", f"{TOPICS_1_2}/Concrete", f"{TOPICS_1_2}/Full")
+IN_1_0 = (f"{TOPICS_1_0}/simple", f"{TOPICS_1_0}/concrete", f"{TOPICS_1_0}/full")
 
 
 def topic_of(element: Element) -> Topic:
@@ -71,14 +73,19 @@ def topic_filter(text: str, dialect: str, namespaces: Mapping[str | None, str]) 
 
 @lru_cache(maxsize=4096)
 def topic_element(
-    topic: Topic, tag: str = "wsnt:Topic", declared: bytes = b"", dialects: tuple[str, str] = IN_1_3
+    topic: Topic,
+    tag: str = "wsnt:Topic",
+    declared: bytes = b"",
+    dialects: tuple[str, str, str] = IN_1_3,
+    attribute: str = "Dialect",
 ) -> bytes:
     """A topic with the prefixes it uses; `declared` is the declaration of the tag's own, where it needs one."""
     prefixes: dict[str, str] = {}
     path = "/".join(_step(step, prefixes) for step in topic.steps)
     declared += b"".join(b" xmlns:%b=%b" % (prefix.encode(), xml.attribute(uri)) for uri, prefix in prefixes.items())
     dialect = dialects[len(topic.steps) > 1]
-    return b'<%b%b Dialect="%b">%b</%b>' % (tag.encode(), declared, dialect.encode(), xml.text(path), tag.encode())
+    name = tag.encode()
+    return b'<%b%b %b="%b">%b</%b>' % (name, declared, attribute.encode(), dialect.encode(), xml.text(path), name)
 
 
 def _step(step: QName, prefixes: dict[str, str]) -> str:

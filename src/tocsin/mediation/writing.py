@@ -23,6 +23,7 @@ class Expression(Struct, frozen=True):
     text: str
     dialect: str = ""
     namespaces: Pairs = ()
+    attribute: str = "Dialect"
 
 
 class Markup(Struct, frozen=True):
@@ -41,6 +42,8 @@ def write(message: Message, values: Mapping[str, Value], version: str | None) ->
     """The message's element with what the values have for its entries; `version` is that of its references."""
     rows: list[_Row] = []
     for entry in message.entries:
+        if entry.also:
+            continue
         value = values.get(entry.name)
         if value is None and entry.required and not entry.nil:
             value = entry.default
@@ -99,11 +102,12 @@ class _Writer:
                 return b"", times.timestamp(value).encode()
             case Endpoint(address, reference):
                 return b"", addressing.reference_content(address, reference, self._version)
-            case Expression(text, dialect, namespaces):
+            case Expression(text, dialect, namespaces, attribute):
                 declared = b"".join(
                     b" xmlns:%b=%b" % (prefix.encode(), xml.attribute(uri)) for prefix, uri in namespaces
                 )
-                return declared + (b" Dialect=" + xml.attribute(dialect) if dialect else b""), xml.text(text)
+                named = b" %b=%b" % (attribute.encode(), xml.attribute(dialect)) if dialect else b""
+                return declared + named, xml.text(text)
             case Markup(data):
                 return b"", data
             case tuple():

@@ -178,6 +178,7 @@ SET_TERMINATION_TIME = Message(
             Entry("now", _rl("CurrentTime"), required=True),
         ),
     ),
+    facts=(("faults", "SetTerminationTime"),),
 )
 DESTROY = Message(
     "Unsubscribe",
@@ -189,6 +190,7 @@ DESTROY = Message(
         _rl.one("DestroyResponse"),
         f"{WSRF_LIFETIME_PORTS}/ImmediateResourceTermination/DestroyResponse",
     ),
+    facts=(("faults", "Destroy"),),
 )
 TERMINATION = Message(
     "End",
@@ -211,10 +213,11 @@ FAULTS = Faults(
         "several-topics": _b.one("MultipleTopicsSpecifiedFault"),
         "no-current-message": _b.one("NoCurrentMessageOnTopicFault"),
         "unsupported-filter": _b.one("InvalidFilterFault"),
-        "bad-filter": _b.one("InvalidFilterFault"),
+        "bad-filter": _b.one("InvalidMessageContentExpressionFault"),
+        "bad-producer-filter": _b.one("InvalidProducerPropertiesExpressionFault"),
         "bad-expiry": _b.one("UnacceptableInitialTerminationTimeFault"),
         "unknown-policy": _b.one("UnrecognizedPolicyRequestFault"),
-        "unsupported-delivery": _b.one("UnsupportedPolicyRequestFault"),
+        "bad-start": _b.one("UnsupportedPolicyRequestFault"),
         "bad-consumer": _b.one("SubscribeCreationFailedFault"),
         "unknown-property": _rp.one("InvalidResourcePropertyQNameFault"),
         "bad-registration": _br.one("PublisherRegistrationFailedFault"),
@@ -224,6 +227,10 @@ FAULTS = Faults(
         ("Subscribe", "cannot-store"): _b.one("SubscribeCreationFailedFault"),
         ("Renew", "bad-expiry"): _b.one("UnacceptableTerminationTimeFault"),
         ("Unsubscribe", "cannot-store"): _b.one("UnableToDestroySubscriptionFault"),
+        # Of WS-ResourceLifetime, for those who use it instead.
+        ("SetTerminationTime", "bad-expiry"): _rl.one("UnableToSetTerminationTimeFault"),
+        ("SetTerminationTime", "cannot-store"): _rl.one("TerminationTimeChangeRejectedFault"),
+        ("Destroy", "cannot-store"): _rl.one("ResourceNotDestroyedFault"),
         ("Pause", "cannot-store"): _b.one("PauseFailedFault"),
         ("Resume", "cannot-store"): _b.one("ResumeFailedFault"),
         ("CreatePullPoint", "cannot-store"): _b.one("UnableToCreatePullPointFault"),

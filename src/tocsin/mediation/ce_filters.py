@@ -1,0 +1,181 @@
+"""The filters of the CloudEvents Subscriptions API s3.2.4, read from JSON and written as it again.
+
+A dialect with several attributes is a conjunction of them. Topics, which CloudEvents does not know, have a dialect of
+ours: `{"urn:tocsin:dialect:topic": {"expression": "t:a//.", "namespaces": {"t": "urn:x"}}}`.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, cast
+
+from tocsin.model.filters import DESCEND, AllOf, AnyOf, AttributeIs, Filter, Not, TopicIs
+from tocsin.model.names import QName
+from tocsin.model.refusal import Refusal
+from tocsin.model.topic_expression import parse_topic_expression
+
+TOPIC = "urn:tocsin:dialect:topic"
+DIALECTS = ("exact", "prefix", "suffix", "all", "any", "not", TOPIC)
+
+DEEPEST = 16
+MOST = 256  # of attributes and filters in one subscription
+LONGEST_VALUE = 4096
+How = Literal["exact", "prefix", "suffix"]
+_HOW = ("exact", "prefix", "suffix")
+_NAME = re.compile(r"[a-z0-9]{1,64}")
+
+
+def read(filters: object) -> tuple[Filter, ...]:
+    """All of them must be satisfied; none at all is everything."""
+    return _Reader().several(filters, "filters", least=0)
+
+
+class _Reader:
+    """Of one subscription, which may not ask too much."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def several(self, filters: object, what: str, depth: int = 0, least: int = 1) -> tuple[Filter, ...]:
+        if not isinstance(filters, list):
+            raise _bad(f"{what} is not an array of filters")
+        if len(filters) < least:
+            raise _bad(f"{what} needs at least one filter")
+        return tuple(self.one(each, depth) for each in filters)
+
+    def one(self, asked: object, depth: int) -> Filter:
+        if not isinstance(asked, dict) or len(asked) != 1:
+            raise _bad('a filter is an object of one dialect, such as {"exact": {"type": "com.example.alert"}}')
+        ((dialect, inside),) = asked.items()
+        self._counted(1)
+        if depth >= DEEPEST:
+            raise _bad(f"filters are nested more than {DEEPEST} deep")
+        return self._read(dialect, inside, depth + 1)
+
+    def _read(self, dialect: str, inside: object, depth: int) -> Filter:
+        if dialect in _HOW:
+            return self._attributes(cast(How, dialect), inside)
+        match dialect:
+            case "all":
+                return AllOf(self.several(inside, dialect, depth))
+            case "any":
+                return AnyOf(self.several(inside, dialect, depth))
+            case "not":
+                return Not(self.one(inside, depth))
+            case _ if dialect == TOPIC:
+                return _topic(inside)
+        raise Refusal(
+            "unsupported-filter", f"the filter dialect {dialect[:80]!r} is not supported; {', '.join(DIALECTS)} are"
+        )
+
+    def _attributes(self, how: How, inside: object) -> Filter:
+        if not isinstance(inside, dict) or not inside:
+            raise _bad(f'{how} needs an object of attributes and values, such as {{"type": "com.example.alert"}}')
+        self._counted(len(inside))
+        return AllOf(tuple(_attribute(how, name, value) for name, value in inside.items()))
+
+    def _counted(self, more: int) -> None:
+        self._count += more
+        if self._count > MOST:
+            raise _bad(f"more than {MOST} filters and attributes")
+
+
+def _attribute(how: How, name: str, value: object) -> AttributeIs:
+    if not _NAME.fullmatch(name):
+        raise _bad(f"{name[:80]!r} is no attribute name: lower-case letters and digits only")
+    if not isinstance(value, str) or not 0 < len(value) <= LONGEST_VALUE:
+        raise _bad(f"the value of {name!r} in {how} must be a string of 1 to {LONGEST_VALUE} characters")
+    return AttributeIs(name, how, value)
+
+
+def _topic(inside: object) -> TopicIs:
+    asked = inside if isinstance(inside, dict) else {}
+    expression, namespaces = asked.get("expression"), asked.get("namespaces", {})
+    known = asked.keys() <= {"expression", "namespaces"}
+    if not known or not isinstance(expression, str) or not isinstance(namespaces, dict):
+        raise _bad(f'{TOPIC} needs an object such as {{"expression": "t:a//.", "namespaces": {{"t": "urn:x"}}}}')
+    if not all(isinstance(uri, str) for uri in namespaces.values()):
+        raise _bad(f"the namespaces of {TOPIC} are prefixes with their URIs")
+    return parse_topic_expression(expression, "full", namespaces)
+
+
+def _bad(text: str) -> Refusal:
+    return Refusal("bad-filter", text)
+
+
+def write(asked: Filter, other: Callable[[Filter], str]) -> dict[str, Any]:
+    """`other` is for filters that no dialect here can say; they are told, and cannot be read again."""
+    match asked:
+        case AllOf(filters) if (how := _common(filters)) is not None:
+            return {how: {each.name: each.value for each in filters if isinstance(each, AttributeIs)}}
+        case AllOf(filters):
+            return {"all": [write(each, other) for each in filters]}
+        case AnyOf(filters):
+            return {"any": [write(each, other) for each in filters]}
+        case Not(negated):
+            return {"not": write(negated, other)}
+        case AttributeIs(name, how, value):
+            return {how: {name: value}}
+        case TopicIs():
+            return {TOPIC: _topic_document(asked)}
+    return {"urn:tocsin:dialect:other": other(asked)}
+
+
+def _common(filters: tuple[Filter, ...]) -> How | None:
+    """What all of them do, if they are attributes of different names."""
+    hows = {each.how if isinstance(each, AttributeIs) else None for each in filters}
+    names = {each.name for each in filters if isinstance(each, AttributeIs)}
+    return hows.pop() if len(hows) == 1 and len(names) == len(filters) else None
+
+
+def _topic_document(asked: TopicIs) -> dict[str, Any]:
+    namespaces: dict[str, str] = {}
+    expression = "|".join(_path(path, namespaces) for path in asked.alternatives)
+    return {"expression": expression, "namespaces": {prefix: uri for uri, prefix in namespaces.items()}}
+
+
+def _path(path: tuple[QName | str, ...], namespaces: dict[str, str]) -> str:
+    text, joint = "", ""
+    for step in path:
+        text, joint = (text + DESCEND, "") if step == DESCEND else (f"{text}{joint}{_step(step, namespaces)}", "/")
+    return text if joint else f"{text}."
+
+
+def _step(step: QName | str, namespaces: dict[str, str]) -> str:
+    if isinstance(step, str) or not step.namespace:
+        return str(step)
+    return f"{namespaces.setdefault(step.namespace, f'n{len(namespaces)}')}:{step.local}"
+
+
+def of_source_and_types(source: str | None, types: tuple[str, ...]) -> tuple[Filter, ...]:
+    """What `source` and `types` ask for, told apart from filters that ask for the same."""
+    found: list[Filter] = []
+    if source is not None:
+        found.append(AttributeIs("source", "exact", source))
+    if types:
+        found.append(AnyOf(tuple(AttributeIs("type", "exact", each) for each in types)))
+    return tuple(found)
+
+
+def taken_apart(filters: tuple[Filter, ...]) -> tuple[str | None, tuple[str, ...], tuple[Filter, ...]]:
+    """Source, types and the filters besides: the way back."""
+    source: str | None = None
+    types: tuple[str, ...] = ()
+    rest = list(filters)
+    if rest and isinstance(rest[0], AttributeIs) and (rest[0].name, rest[0].how) == ("source", "exact"):
+        source, rest = rest[0].value, rest[1:]
+    if rest and isinstance(rest[0], AnyOf) and rest[0].filters and all(map(_is_type, rest[0].filters)):
+        types = tuple(each.value for each in rest[0].filters if isinstance(each, AttributeIs))
+        rest = rest[1:]
+    return source, types, tuple(rest)
+
+
+def _is_type(asked: Filter) -> bool:
+    return isinstance(asked, AttributeIs) and (asked.name, asked.how) == ("type", "exact")
+
+
+def lower_keys(document: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """The specification writes its names in two ways, `sinkCredential` and `sinkcredential`."""
+    found = {name.lower(): value for name, value in document.items()}
+    if len(found) < len(document):
+        raise Refusal("malformed", f"a member of {what} is there twice, written in two ways")
+    return found

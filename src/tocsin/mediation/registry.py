@@ -1,0 +1,31 @@
+"""The dialects there are. A new one is a module with tables, and one line here."""
+
+from collections.abc import Mapping
+from importlib import import_module
+
+from tocsin.mediation.rules import Dialect
+
+
+def _dialect(module: str) -> Dialect:
+    found = import_module(f"tocsin.mediation.{module}").DIALECT
+    assert isinstance(found, Dialect)
+    return found
+
+
+DIALECTS: tuple[Dialect, ...] = tuple(
+    _dialect(module)
+    for module in (
+        "wsn_1_3",
+        "onvif",
+        "wse_2004_08",
+        "wsn_1_2",
+        "wsn_1_0",
+        "wse_2011",
+        "wse_2004_01",
+        "cloudevents",
+        "raw",
+    )
+)
+BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}
+# Those a consumer can be spoken to in.
+NAMES = tuple(each.name for each in DIALECTS if each.is_soap or each.write)
