@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
+from tocsin.flow.lifetime import expiry_of
 from tocsin.matching.engine import Engine
-from tocsin.mediation.dialects import CUSTOMISE, normalise
+from tocsin.mediation.dialects import customise, normalise
 from tocsin.model.delivery import Delivery, Match
+from tocsin.model.identity import Pairs, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 
-__all__ = ["Flow", "normalise"]
+__all__ = ["Flow", "normalise", "unmade"]
 
 
 class Flow:
@@ -26,13 +28,24 @@ class Flow:
         return self._engine.match(notification)
 
     def deliver(self, notification: Notification, subscription: Subscription) -> Delivery:
-        customise = CUSTOMISE.get(subscription.form.dialect)
-        if customise is None:
-            raise Refusal("unsupported-delivery", f"no rules to write {subscription.form.dialect!r}")
         headers, body = customise(notification, subscription, self._base_url)
         to = subscription.consumer or Endpoint("")
-        match = Match(notification.id, subscription.id)
-        return Delivery(match, notification.at, notification.index, to, headers, body)
+        return _delivery(notification, subscription, to, headers, body)
+
+    def __contains__(self, subscription: SubscriptionId) -> bool:
+        return subscription in self._engine
 
     def __len__(self) -> int:
         return len(self._engine)
+
+
+def unmade(notification: Notification, subscription: Subscription, problem: Exception) -> Delivery:
+    """What stands for a delivery that could not be written: it goes to the dead letters, with the reason."""
+    reason = problem.text if isinstance(problem, Refusal) else f"{type(problem).__name__}: {problem}"
+    said = f"it could not be written as {subscription.form.dialect}: {reason}"
+    return _delivery(notification, subscription, subscription.consumer or Endpoint(""), (), said.encode())
+
+
+def _delivery(said: Notification, subscription: Subscription, to: Endpoint, headers: Pairs, body: bytes) -> Delivery:
+    match, expires = Match(said.id, subscription.id), expiry_of(said) if said.attributes else None
+    return Delivery(match, said.at, said.index, to, headers, body, when=said.when, expires=expires)

@@ -47,6 +47,9 @@ class Engine:
             and (_is_decided(subscription) or matches_filters(subscription, notification))
         ]
 
+    def __contains__(self, subscription: SubscriptionId) -> bool:
+        return subscription in self._subscriptions
+
     def __len__(self) -> int:
         return len(self._subscriptions)
 

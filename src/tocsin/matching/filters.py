@@ -1,5 +1,7 @@
 """One filter against one notification: the meaning of every filter, and what no index decides."""
 
+from collections.abc import Mapping
+
 from tocsin.matching.topics import topic_matches
 from tocsin.mediation import cloudevents
 from tocsin.mediation.actions import action_of
@@ -8,6 +10,8 @@ from tocsin.model.notification import Notification
 
 
 def satisfies(notification: Notification, asked: Filter) -> bool:
+    if type(asked) is AttributeIs:  # first, for there may be thousands
+        return _attribute_is(_context(notification), asked)
     match asked:
         case TopicIs():
             return topic_matches(asked, notification.topic)
@@ -15,7 +19,7 @@ def satisfies(notification: Notification, asked: Filter) -> bool:
             action = action_of(notification)
             return any(_continues(action, each) for each in actions)
         case AttributeIs():
-            return _attribute_is(notification, asked)
+            return _attribute_is(_context(notification), asked)
         case AllOf(filters):
             return all(satisfies(notification, each) for each in filters)
         case AnyOf(filters):
@@ -29,15 +33,26 @@ def _continues(action: str, asked: str) -> bool:
     return action == asked or action.startswith(asked if asked.endswith("/") else f"{asked}/")
 
 
-def _attribute_is(notification: Notification, asked: AttributeIs) -> bool:
+# The notification that was asked about last, and its attributes: all subscriptions are asked about one, then about the
+# next. Replaced as a whole, so that a thread which reads the log beside us sees either pair.
+_last: tuple[Notification | None, Mapping[str, str]] = (None, {})
+
+
+def _context(notification: Notification) -> Mapping[str, str]:
+    global _last
+    known, context = _last
+    if known is not notification:
+        context = cloudevents.context_of(notification)
+        _last = (notification, context)
+    return context
+
+
+def _attribute_is(context: Mapping[str, str], asked: AttributeIs) -> bool:
     """An absent attribute satisfies nothing (CloudEvents Subscriptions API s3.2.4)."""
-    value = cloudevents.context_of(notification).get(asked.name)
+    value = context.get(asked.name)
     if value is None:
         return False
-    match asked.how:
-        case "exact":
-            return value == asked.value
-        case "prefix":
-            return value.startswith(asked.value)
-        case "suffix":
-            return value.endswith(asked.value)
+    how = asked.how
+    if how == "exact":
+        return value == asked.value
+    return value.startswith(asked.value) if how == "prefix" else value.endswith(asked.value)
