@@ -1,6 +1,7 @@
 """The engine with a sender and a backlog that do what they are told, over random sequences."""
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from random import Random
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place
 from tocsin.delivery.settings import DeliverySettings
+from tocsin.mediation.batches import BATCHED
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import Instant, MessageId, Node, Pairs, SubscriptionId
 from tocsin.model.subscription import Endpoint, Position
@@ -21,7 +23,10 @@ Done = Callable[[Answer], None]
 
 
 class World:
-    """Subscriptions a and b share an origin. A request waits until the script answers it, a backlog likewise."""
+    """Subscriptions a and b share an origin, c takes three in one message.
+
+    A request waits until the script answers it, a backlog likewise.
+    """
 
     def __init__(self) -> None:
         self.truth: dict[str, list[Place]] = {name: [(n, 0) for n in range(1, 6)] for name in NAMES}
@@ -38,10 +43,11 @@ class World:
             backlog=self.backlog,
             now=lambda: Instant(0),
             random=Random(0),
+            together=lambda name: 3 if name == "c" else 1,
         )
 
     def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
-        name, offset = body.decode().split()
+        name, offset = json.loads(body)[0].split()
         assert name not in self.flying, "two in flight for one subscription"
         self.flying[name] = done
         self.sent[name].append((int(offset), 0))
@@ -99,8 +105,8 @@ def prepare(entry: Entry) -> Delivery:
         Position(Node("n"), entry.place[0]),
         0,
         Endpoint(f"http://{host}/{entry.subscription}"),
-        (),
-        f"{entry.subscription} {entry.place[0]}".encode(),
+        (("Content-Type", BATCHED),),
+        json.dumps([f"{entry.subscription} {entry.place[0]}"]).encode(),
     )
 
 
@@ -118,7 +124,7 @@ async def play(steps: list[tuple[str, SubscriptionId]]) -> World:
     return world
 
 
-ACTIONS = st.sampled_from(["offer", "offer", "202", "202", "500", "404", "read", "hold", "release"])
+ACTIONS = st.sampled_from(["offer", "offer", "202", "202", "500", "404", "400", "read", "hold", "release"])
 
 
 @given(st.lists(st.tuples(ACTIONS, st.sampled_from(NAMES)), max_size=100))

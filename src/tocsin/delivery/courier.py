@@ -6,16 +6,18 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from tocsin.delivery.grouping import DIVISIBLE
 from tocsin.delivery.lane import Lane, Origin
 from tocsin.delivery.retry import delay, describe, final, judge
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.delivery.timers import Timers
-from tocsin.model.delivery import Result
+from tocsin.model.delivery import Delivery, Result
 from tocsin.model.identity import Pairs
 from tocsin.wire.addresses import origin as origin_of
 from tocsin.wire.answer import Answer
 
 Heard = Callable[[Lane, Result, str], None]
+Dress = Callable[[Delivery], Pairs]
 _SAID = {status: f"HTTP {status}" for status in range(200, 300)}
 
 
@@ -25,13 +27,32 @@ class Sender(Protocol):
     def post(self, url: str, headers: Pairs, body: bytes, done: Callable[[Answer], None]) -> None: ...
 
 
+class CannotDress(Exception):
+    """The secret that the consumer is to be shown is not there, or not for that address."""
+
+
 class Courier:
+    """`dress` gives the headers of one attempt, for consumers that are shown a secret or asked for consent.
+
+    They are never part of the delivery, which is written down when it fails. `divided` hears of a message that was
+    made of several, and refused for what may be the fault of one.
+    """
+
     def __init__(
-        self, client: Sender, settings: DeliverySettings, timers: Timers, random: Random, heard: Heard
+        self,
+        client: Sender,
+        settings: DeliverySettings,
+        timers: Timers,
+        random: Random,
+        *,
+        dress: Dress,
+        heard: Heard,
+        divided: Callable[[Lane, str], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._post = client.post
-        self._settings, self._timers, self._random, self._heard = settings, timers, random, heard
+        self._settings, self._timers, self._random = settings, timers, random
+        self._dress, self._heard, self._divided = dress, heard, divided
         self._closed = False
         self.origins: dict[str, Origin] = {}
 
@@ -40,6 +61,8 @@ class Courier:
         assert lane.delivery is not None
         if lane.delivery.to.address != lane.address:
             self._join(lane, lane.delivery.to.address)
+        if lane.pace and self._too_early(lane):
+            return
         origin = lane.origin
         assert origin is not None
         if origin.free():
@@ -76,7 +99,28 @@ class Courier:
         lane.stage = "in flight"
         lane.attempt += 1
         origin.in_flight += 1
-        self._post(lane.address, delivery.headers, delivery.body, lane.answered)
+        to = delivery.to
+        if to.secret is None and not to.consent:
+            self._post(lane.address, delivery.headers, delivery.body, lane.answered)
+        else:
+            self._post_dressed(lane, delivery)
+
+    def _post_dressed(self, lane: Lane, delivery: Delivery) -> None:
+        try:
+            headers = self._dress(delivery)
+        except CannotDress as problem:
+            self._loop.call_soon(lane.answered, Answer(0, error=str(problem), refused=True))
+        else:
+            self._post(lane.address, headers, delivery.body, lane.answered)
+
+    def _too_early(self, lane: Lane) -> bool:
+        now = self._loop.time()
+        if now < lane.not_before:
+            lane.stage = "backing off"
+            self._timers.at(lane.not_before, partial(self._back, lane))
+            return True
+        lane.not_before = now + lane.pace
+        return False
 
     def _answered(self, lane: Lane, answer: Answer) -> None:
         origin = lane.origin
@@ -102,6 +146,9 @@ class Courier:
             origin.breaker.succeeded()
         else:
             origin.breaker.failed(now)
+        if lane.parts and answer.status in DIVISIBLE:
+            self._divided(lane, describe(answer))
+            return
         result = judge(answer, lane.attempt, self._settings)
         if result == "retry" and lane.gone:
             result = "dropped"

@@ -2,20 +2,28 @@
 
 import asyncio
 from collections.abc import Callable
+from itertools import zip_longest
 from random import Random
 
 from tocsin.delivery.backlog import Backlog, Refiller
-from tocsin.delivery.courier import Courier, Sender
-from tocsin.delivery.entry import Entry, Place
+from tocsin.delivery.courier import CannotDress, Courier, Dress, Sender
+from tocsin.delivery.entry import Entry, Place, Undeliverable
 from tocsin.delivery.figures import DeliveryFigures
+from tocsin.delivery.grouping import grouped, together
 from tocsin.delivery.lane import Lane
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.delivery.timers import Timers
 from tocsin.model.delivery import Delivery, Outcome, Result
-from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.identity import Instant, Pairs, SubscriptionId
 
 Prepare = Callable[[Entry], Delivery]
 Settled = Callable[[Entry, Delivery, Outcome], None]
+Together = Callable[[SubscriptionId], int]
+PAUSED = "paused"
+
+
+def _no_secrets(delivery: Delivery) -> Pairs:
+    raise CannotDress(f"there are no secrets here to send to {delivery.to.address} with")
 
 
 class Deliverer:
@@ -23,7 +31,7 @@ class Deliverer:
 
     `settled` hears of each entry once that it is delivered, dead or dropped, and before that of each retry. `backlog`
     gives what follows a place, in order: fewer than asked is no end, none at all is; whatever was offered before it was
-    asked must be in it.
+    asked must be in it. `together` is how many a subscription takes in one message; none is waited for.
     """
 
     def __init__(
@@ -36,16 +44,22 @@ class Deliverer:
         backlog: Backlog,
         now: Callable[[], Instant],
         random: Random,
+        together: Together = lambda _: 1,
+        dress: Dress = _no_secrets,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._settings = settings
         self._prepare, self._settled, self._now = prepare, settled, now
         self._timers = Timers(self._loop)
-        self._courier = Courier(client, settings, self._timers, random, self._heard)
+        self._together = together
+        self._courier = Courier(
+            client, settings, self._timers, random, dress=dress, heard=self._heard, divided=self._divided
+        )
         self._refiller = Refiller(backlog, settings, self._timers, self._next)
         self._lanes: dict[SubscriptionId, Lane] = {}
         self._work: set[Lane] = set()
-        self._held: set[SubscriptionId] = set()
+        self._held: dict[SubscriptionId, set[str]] = {}
+        self._paces: dict[SubscriptionId, float] = {}
         self._counts: dict[Result, int] = {"delivered": 0, "retry": 0, "dead": 0, "dropped": 0}
         self._drained = asyncio.Event()
         self._draining = 0
@@ -70,32 +84,56 @@ class Deliverer:
 
     def forget(self, subscription: SubscriptionId) -> None:
         """It ended: what waits is dropped; what is in flight may finish but is not tried again."""
-        self._held.discard(subscription)
+        self._held.pop(subscription, None)
+        self._paces.pop(subscription, None)
         lane = self._lanes.pop(subscription, None)
         if lane is None:
             return
         lane.gone = True
-        flying = lane.stage == "in flight"
-        dropped, made = lane.drop(int(flying)), None if flying else lane.delivery
+        flying = lane.flying()
+        dropped, made = lane.drop(flying), () if flying else lane.made()
         self._courier.leave(lane)
         if not flying:
             self._rest(lane)
-        for number, entry in enumerate(dropped):
-            first = number == 0 and made is not None
-            self._drop(entry, made if first else None, lane.attempt if first else 0)
+        for entry, delivery in zip_longest(dropped, made[: len(dropped)]):
+            self._drop(entry, delivery, 0 if delivery is None else lane.attempt)
 
-    def hold(self, subscription: SubscriptionId) -> None:
-        """Paused: nothing more is sent to it until it is released."""
-        self._held.add(subscription)
+    def hold(self, subscription: SubscriptionId, why: str = PAUSED) -> None:
+        """Nothing more is sent to it until it is released from all it is held for."""
+        self._held.setdefault(subscription, set()).add(why)
         if lane := self._lanes.get(subscription):
             lane.held = True
             self._look_whether_drained()
 
-    def release(self, subscription: SubscriptionId) -> None:
-        self._held.discard(subscription)
+    def release(self, subscription: SubscriptionId, why: str = PAUSED) -> None:
+        reasons = self._held.get(subscription, set())
+        reasons.discard(why)
+        if reasons:
+            return
+        self._held.pop(subscription, None)
         if lane := self._lanes.get(subscription):
             lane.held = False
             self._next(lane)
+
+    def restart(self, subscription: SubscriptionId, after: Place) -> None:
+        """It goes on behind that place, held and paced as before; what waits is dropped as if it had ended."""
+        held, pace = self._held.get(subscription), self._paces.get(subscription)
+        self.forget(subscription)
+        if held is not None:
+            self._held[subscription] = held
+        if pace is not None:
+            self._paces[subscription] = pace
+        self.seed(subscription, after)
+
+    def reached(self, place: Place) -> dict[SubscriptionId, Place]:
+        """Those that were offered something there or later, with the place up to which all is settled."""
+        return {name: lane.settled for name, lane in self._lanes.items() if lane.reached() >= place}
+
+    def pace(self, subscription: SubscriptionId, seconds: float) -> None:
+        """From one request to the next at the least."""
+        self._paces[subscription] = seconds
+        if lane := self._lanes.get(subscription):
+            lane.pace = seconds
 
     def unsettled(self) -> dict[SubscriptionId, Place]:
         """For each subscription with work, the place up to which everything is settled."""
@@ -105,7 +143,7 @@ class Deliverer:
         return all(lane.still() for lane in self._work)
 
     async def drain(self, seconds: float) -> bool:
-        """Whether everything that is not held was settled within that time."""
+        """Whether everything was settled within that time, but what is held or whose consumer does not answer."""
         self._draining += 1
         try:
             async with asyncio.timeout(seconds):
@@ -124,6 +162,10 @@ class Deliverer:
         self._timers.close()
         await self._refiller.close()
 
+    def waiting(self) -> dict[SubscriptionId, int]:
+        """How many wait in the window of each subscription with work."""
+        return {lane.subscription: len(lane.window) for lane in self._work if not lane.gone}
+
     def figures(self) -> DeliveryFigures:
         counts = self._counts
         in_flight = sum(origin.in_flight for origin in self._courier.origins.values())
@@ -133,7 +175,7 @@ class Deliverer:
             counts["dead"],
             counts["dropped"],
             in_flight,
-            sum(len(lane.window) for lane in self._work) - in_flight,
+            sum(len(lane.window) - lane.flying() for lane in self._work),
             sum(lane.behind for lane in self._work),
             sum(origin.breaker.until is not None for origin in self._courier.origins.values()),
         )
@@ -141,41 +183,75 @@ class Deliverer:
     def _open(self, subscription: SubscriptionId, after: Place, *, behind: bool) -> Lane:
         lane = self._lanes[subscription] = Lane(subscription, after, self._settings.window, behind=behind)
         lane.held = subscription in self._held
+        lane.pace = self._paces.get(subscription, 0.0)
+        lane.together = self._together(subscription)
         return lane
 
     def _start(self, lane: Lane) -> None:
         """The lane is idle, not held, and has a head."""
         if lane.delivery is None:
             try:
-                lane.delivery = self._prepare(lane.window[0])
+                if lane.together == 1:
+                    lane.delivery = self._prepare(lane.window[0])
+                else:
+                    self._group(lane)
             except Exception as error:
                 self._unprepared(lane, error)
                 return
             lane.attempt = 0
         self._courier.start(lane)
 
+    def _group(self, lane: Lane) -> None:
+        parts = grouped(lane.window, 1 if lane.alone else lane.together, self._prepare)
+        lane.alone = max(0, lane.alone - 1)
+        lane.parts, lane.delivery = (parts, together(parts)) if len(parts) > 1 else ((), parts[0])
+
     def _unprepared(self, lane: Lane, error: Exception) -> None:
-        """There is no delivery to speak of: it is counted and reported, and does not stop what follows."""
-        place = lane.window[0].place
-        lane.advance()
-        self._counts["dropped"] += 1
-        self._report(f"the entry of {lane.subscription} at {place} could not be prepared", error)
+        """A dead letter where it is known of what; else it is counted and reported. It does not stop what follows."""
+        entry = lane.advance()
+        lane.alone = max(0, lane.alone - 1)
+        if isinstance(error, Undeliverable):
+            self._tell(entry, error.delivery, "dead", 0, error.reason)
+        else:
+            self._counts["dropped"] += 1
+            self._report(f"the entry of {lane.subscription} at {entry.place} could not be prepared", error)
         self._loop.call_soon(self._next, lane)
 
     def _heard(self, lane: Lane, result: Result, detail: str) -> None:
         delivery = lane.delivery
         assert delivery is not None
         if result == "retry":
-            self._tell(lane.window[0], delivery, result, lane.attempt, detail)
+            self._tell_of_all(lane, result, detail)
         else:
-            entry, lane.delivery = lane.advance(), None
-            self._tell(entry, delivery, result, lane.attempt, detail)
+            if lane.parts:
+                self._settle_group(lane, result, detail)
+            else:
+                entry, lane.delivery = lane.advance(), None
+                self._tell(entry, delivery, result, lane.attempt, detail)
             if lane.window and not lane.held and not lane.behind and lane.stage == "idle":
                 self._start(lane)
             else:
                 self._next(lane)
         if self._draining:
             self._look_whether_drained()
+
+    def _settle_group(self, lane: Lane, result: Result, detail: str) -> None:
+        parts, lane.parts, lane.delivery = lane.parts, (), None
+        for part in parts:
+            self._tell(lane.advance(), part, result, lane.attempt, detail)
+
+    def _divided(self, lane: Lane, detail: str) -> None:
+        """Each is tried alone: one that cannot be taken must not take its neighbours along."""
+        if lane.gone:
+            self._heard(lane, "dropped", detail)
+            return
+        self._tell_of_all(lane, "retry", detail)
+        lane.alone, lane.parts, lane.delivery = len(lane.parts), (), None
+        self._next(lane)
+
+    def _tell_of_all(self, lane: Lane, result: Result, detail: str) -> None:
+        for entry, part in zip(list(lane.window), lane.made(), strict=False):
+            self._tell(entry, part, result, lane.attempt, detail)
 
     def _tell(self, entry: Entry, delivery: Delivery, result: Result, attempt: int, detail: str) -> None:
         self._counts[result] += 1
@@ -188,11 +264,13 @@ class Deliverer:
     def _drop(self, entry: Entry, made: Delivery | None, attempt: int) -> None:
         try:
             delivery = made or self._prepare(entry)
+        except Undeliverable as known:
+            delivery = known.delivery
         except Exception as error:
             self._counts["dropped"] += 1
             self._report(f"the dropped entry of {entry.subscription} at {entry.place} could not be prepared", error)
-        else:
-            self._tell(entry, delivery, "dropped", attempt, "the subscription ended")
+            return
+        self._tell(entry, delivery, "dropped", attempt, "the subscription ended")
 
     def _next(self, lane: Lane) -> None:
         if lane.may_start():

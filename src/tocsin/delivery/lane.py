@@ -39,7 +39,27 @@ class Origin:
 
 
 class Lane(Queue):
-    __slots__ = ("address", "answered", "attempt", "delivery", "gone", "held", "origin", "stage")
+    """`parts` are the deliveries that `delivery` is made of, when it is made of several.
+
+    `alone` is how many from the head on go out one by one, though `together` would let them go in one message; `pace`
+    is the time from one request to the next at the least.
+    """
+
+    __slots__ = (
+        "address",
+        "alone",
+        "answered",
+        "attempt",
+        "delivery",
+        "gone",
+        "held",
+        "not_before",
+        "origin",
+        "pace",
+        "parts",
+        "stage",
+        "together",
+    )
 
     def __init__(self, subscription: SubscriptionId, after: Place, size: int, *, behind: bool = False) -> None:
         super().__init__(subscription, after, size, behind=behind)
@@ -48,6 +68,10 @@ class Lane(Queue):
         self.gone = False
         self.attempt = 0
         self.delivery: Delivery | None = None
+        self.parts: tuple[Delivery, ...] = ()
+        self.together = 1
+        self.alone = 0
+        self.pace = self.not_before = 0.0
         self.address = ""
         self.origin: Origin | None = None
         self.answered: Callable[[Answer], None] = _unexpected
@@ -58,9 +82,19 @@ class Lane(Queue):
     def may_start(self) -> bool:
         return self.stage == "idle" and not self.held and len(self.window) > 0
 
+    def made(self) -> tuple[Delivery, ...]:
+        """What is made of the head, and of those that go with it."""
+        return self.parts or (() if self.delivery is None else (self.delivery,))
+
+    def flying(self) -> int:
+        """How many of the window are on their way."""
+        return 0 if self.stage != "in flight" else len(self.parts) or 1
+
     def still(self) -> bool:
-        """Nothing moves here unless somebody releases it."""
-        return self.held and self.stage != "in flight"
+        """Nothing is to be waited for: nothing moves unless somebody releases it, or whoever is sent to is down."""
+        if self.held and self.stage != "in flight":
+            return True
+        return self.origin is not None and self.origin.breaker.until is not None
 
 
 def _unexpected(answer: Answer) -> None:

@@ -38,6 +38,10 @@ class Queue:
         self.last = entry.place
         return True
 
+    def reached(self) -> Place:
+        """The last place that was offered, in the window or behind it."""
+        return max(self.last, self._newest)
+
     def advance(self) -> Entry:
         """The head is settled."""
         entry = self.window.popleft()

@@ -11,11 +11,12 @@ class Timers:
         self._loop = loop
         self._heap: list[tuple[float, int, Callable[[], None]]] = []
         self._ordinal = count()
-        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.Handle | None = None  # uvloop's, when it is due at once, does not tell when that is
+        self._due = 0.0
 
     def at(self, when: float, call: Callable[[], None]) -> None:
         heapq.heappush(self._heap, (when, next(self._ordinal), call))
-        if self._alarm is None or when < self._alarm.when():
+        if self._alarm is None or when < self._due:
             self._arm()
 
     def close(self) -> None:
@@ -26,7 +27,10 @@ class Timers:
     def _arm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = self._loop.call_at(self._heap[0][0], self._ring) if self._heap else None
+        self._alarm = None
+        if self._heap:
+            self._due = self._heap[0][0]
+            self._alarm = self._loop.call_at(self._due, self._ring)
 
     def _ring(self) -> None:
         self._alarm = None
