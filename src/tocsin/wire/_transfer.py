@@ -2,7 +2,6 @@
 
 import re
 import socket
-import ssl
 from collections.abc import Callable
 from time import monotonic
 from typing import Any
@@ -14,6 +13,7 @@ from tocsin.wire._multi import Multi
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
 from tocsin.wire.errors import BadAddress
+from tocsin.wire.trust import SYSTEM, Trust
 
 Done = Callable[[Answer], None]
 Timing = tuple[float, float]
@@ -22,7 +22,8 @@ _NEVER = (pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL)
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _BREAK = re.compile(r"[\r\n\0]")
 _HTTPHEADER, _POSTFIELDS, _RESPONSE_CODE = pycurl.HTTPHEADER, pycurl.POSTFIELDS, pycurl.RESPONSE_CODE
-_AUTHORITIES = ssl.get_default_verify_paths().cafile
+# What is wrong with the other side's certificate may be put right there, or here with another file of authorities.
+_NOT_BELIEVED = (pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT, pycurl.E_SSL_ISSUER_ERROR)
 
 
 class _Opened:
@@ -39,7 +40,9 @@ class _Opened:
 
 
 class Transfer:
-    def __init__(self, multi: Multi, guard: AddressGuard | None, timing: Timing, *, limit: int) -> None:
+    def __init__(
+        self, multi: Multi, guard: AddressGuard | None, timing: Timing, *, limit: int, trust: Trust = SYSTEM
+    ) -> None:
         self._multi, self._guard, self._limit = multi, guard, limit
         self._size = self._opened = 0
         self._body: list[bytes] = []
@@ -48,12 +51,12 @@ class Transfer:
         self._headers: Pairs | None = None
         self._started = 0.0
         self.done: Done | None = None
-        self.easy = self._set_up(timing)
+        self.easy = self._set_up(timing, trust)
         self._set, self._info = self.easy.setopt, self.easy.getinfo
 
-    def _set_up(self, timing: Timing) -> Any:
+    def _set_up(self, timing: Timing, trust: Trust) -> Any:
         easy = pycurl.Curl()
-        for option, value in _options(*timing):
+        for option, value in (*_options(*timing), *_trusting(trust)):
             easy.setopt(option, value)
         easy.setopt(pycurl.WRITEFUNCTION, self._write)
         easy.setopt(pycurl.OPENSOCKETFUNCTION, self._open)
@@ -113,6 +116,8 @@ class Transfer:
     def _error(self, code: int, text: str, size: int) -> str:
         if code == pycurl.E_WRITE_ERROR and size > self._limit:
             return f"the answer is longer than {self._limit} bytes"
+        if code in _NOT_BELIEVED:
+            return f"the consumer's certificate is not believed: {text} (see delivery.ca_file)"
         return text if code else ""
 
     def _write(self, data: bytes) -> int:
@@ -140,7 +145,7 @@ class Transfer:
 
 
 def _options(connect_timeout: float, timeout: float) -> list[tuple[int, object]]:
-    options = [
+    return [
         (pycurl.POST, 1),
         (pycurl.NOSIGNAL, 1),
         (pycurl.TCP_NODELAY, 1),
@@ -151,7 +156,15 @@ def _options(connect_timeout: float, timeout: float) -> list[tuple[int, object]]
         (pycurl.CONNECTTIMEOUT_MS, round(connect_timeout * 1000)),
         (pycurl.TIMEOUT_MS, round(timeout * 1000)),
     ]
-    return [*options, (pycurl.CAINFO, _AUTHORITIES)] if _AUTHORITIES else options
+
+
+def _trusting(trust: Trust) -> list[tuple[int, object]]:
+    files = (
+        (pycurl.CAINFO, trust.authorities()),
+        (pycurl.SSLCERT, trust.client_cert),
+        (pycurl.SSLKEY, trust.client_key or trust.client_cert),
+    )
+    return [(option, str(file)) for option, file in files if file is not None]
 
 
 def _lines(headers: Pairs) -> list[bytes]:

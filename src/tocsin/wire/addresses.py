@@ -1,6 +1,7 @@
 """The guard for outgoing addresses: what a URL may say, and which addresses may be connected to."""
 
 import re
+import socket
 from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -8,10 +9,14 @@ from urllib.parse import SplitResult, urlsplit
 from tocsin.wire.errors import BadAddress
 
 PORTS = {"http": 80, "https": 443}
+SOAP_PORTS = {**PORTS, "tcp": None}  # SOAP over TCP has no port of its own, so its addresses name one
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
+_ALL = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 _THIS_NETWORK = IPv4Network("0.0.0.0/8")
 # Python and libcurl read these differently, and what is read differently passes a guard.
 _UNCLEAR = re.compile(r"[\x00-\x20\x7f\\]|[^\x00-\x7f]")
+# A host whose last label is a number is an address to libc, however it is written: 2130706433, 0x7f.1, 127.0.0.1.
+_NUMBER = re.compile(r"(?:^|\.)(?:[0-9]+|0x[0-9a-f]*)\.?$")
 
 Address = IPv4Address | IPv6Address
 
@@ -34,16 +39,26 @@ def unwrap(address: Address) -> Address:
     return address.ipv4_mapped or address.sixtofour or (teredo[1] if teredo else address)
 
 
-def place(url: str) -> tuple[str, int]:
-    """Host and port of an address with a good form; BadAddress says what is wrong with another."""
+def place(url: str, *, soap: bool = False) -> tuple[str, int]:
+    """Host and port of an address with a good form; BadAddress says what is wrong with another.
+
+    `soap` is for messages that can go over TCP as well.
+    """
     parts = _split(url)
-    if parts.scheme not in PORTS:
-        raise BadAddress(f"the address must begin with http:// or https://, not {parts.scheme or url[:40]!r}")
+    ports = SOAP_PORTS if soap else PORTS
+    if parts.scheme not in ports:
+        good = "http://, https:// or tcp://" if soap else "http:// or https://"
+        raise BadAddress(f"the address must begin with {good}, not {parts.scheme or url[:40]!r}")
     if parts.username is not None or parts.password is not None:
         raise BadAddress("the address must not carry a user name or a password")
     if not parts.hostname:
         raise BadAddress("the address names no host")
-    return parts.hostname, parts.port or PORTS[parts.scheme]
+    if _NUMBER.search(parts.hostname) and literal(parts.hostname) is None:
+        raise BadAddress(f"{parts.hostname[:80]!r} is a number and no usual address; write it as 192.0.2.1")
+    port = parts.port or ports[parts.scheme]
+    if port is None:
+        raise BadAddress("the address names no port; write it as tcp://host:port/path")
+    return parts.hostname, port
 
 
 def _split(url: str) -> SplitResult:
@@ -61,7 +76,7 @@ def _split(url: str) -> SplitResult:
 def origin(url: str) -> str:
     """Scheme, host and port as one text; an address without them is its own origin."""
     try:
-        host, port = place(url)
+        host, port = place(url, soap=True)
     except BadAddress:
         return url
     return f"{url.partition(':')[0].lower()}://{host}:{port}"
@@ -72,10 +87,10 @@ class AddressGuard:
         self._loopback_allowed = loopback_allowed
         self._own = frozenset((host.lower(), port) for host, port in own)
 
-    def check(self, url: str) -> None:
+    def check(self, url: str, *, soap: bool = False) -> None:
         """What can be said before any name is resolved; for the door at which an address comes in."""
-        host, port = place(url)
-        if (host, port) in self._own:
+        host, port = place(url, soap=soap)
+        if (host.rstrip("."), port) in self._own:
             raise BadAddress(f"{host}:{port} is this broker's own address")
         if literal(host) is not None:
             self.permit(host, port)
@@ -83,13 +98,30 @@ class AddressGuard:
     def permit(self, host: str, port: int) -> None:
         """Whether this very address may be connected to; asked again at each connect, after names are resolved."""
         address = unwrap(ip_address(host))
-        if (str(address), port) in self._own:
+        if isinstance(address, IPv6Address) and address.scope_id is not None:
+            raise BadAddress(f"{host} names a zone, which means something on this machine only")
+        if (str(address), port) in self._own or self._is_here(address, port):
             raise BadAddress(f"{host}:{port} is this broker's own address")
         if address.is_loopback:
             if not self._loopback_allowed:
                 raise BadAddress(f"{host} is a loopback address, allowed only while listening on loopback only")
         elif kind := _forbidden(address):
             raise BadAddress(f"{host} is {kind} address, nothing is sent there")
+
+    def _is_here(self, address: Address, port: int) -> bool:
+        """Whoever listens on all addresses is reached by each that this machine has."""
+        return any((each, port) in self._own for each in _ALL) and _is_local(address)
+
+
+def _is_local(address: Address) -> bool:
+    """Only an address of this machine can be bound to."""
+    family = socket.AF_INET if isinstance(address, IPv4Address) else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((str(address), 0))
+        except OSError:
+            return False
+    return True
 
 
 def _forbidden(address: Address) -> str:

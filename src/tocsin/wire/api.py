@@ -11,10 +11,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from tocsin.mediation.faults import problem
+from tocsin.mediation.operations import Reply
 from tocsin.mediation.times import timestamp
 from tocsin.model.refusal import Refusal
 from tocsin.wire import openapi
+from tocsin.wire.access import Gate
 from tocsin.wire.asgi import only, read_body
+from tocsin.wire.ce_subscriptions import PATH as CE_SUBSCRIPTIONS
+from tocsin.wire.ce_subscriptions import CeSubscriptionHandlers
+from tocsin.wire.consumers_api import ConsumerHandlers
 from tocsin.wire.documents import (
     DeadLetterDocument,
     Page,
@@ -22,38 +27,84 @@ from tocsin.wire.documents import (
     RenewRequest,
     SubscribeRequest,
     SubscriptionDocument,
-    TopicDocument,
 )
 from tocsin.wire.port import Broker
+from tocsin.wire.pull_api import PullHandlers
+from tocsin.wire.registrations_api import RegistrationHandlers
+from tocsin.wire.sockets import socket_routes
+from tocsin.wire.topics_api import TOPICS, TopicHandlers
 
 MOST_ITEMS = 1000
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def api(broker: Broker) -> Starlette:
-    handlers = _Handlers(broker)
+OPEN = ("/healthz", "/api/openapi.json", "/api/consents/{id}")  # to everybody
+
+
+def api(gate: Gate) -> Starlette:
+    handlers = _Handlers  # one is made for each request, with the broker as its caller may see it
     routes = [
         _at("/api/subscriptions", GET=handlers.subscriptions, POST=handlers.subscribe),
         _at("/api/subscriptions/{id}", GET=handlers.subscription, DELETE=handlers.unsubscribe),
         _at("/api/subscriptions/{id}/renew", POST=handlers.renew),
+        _at("/api/subscriptions/{id}/pause", POST=handlers.pause),
+        _at("/api/subscriptions/{id}/resume", POST=handlers.resume),
+        _at(
+            CE_SUBSCRIPTIONS,
+            GET=handlers.ce_subscriptions,
+            POST=handlers.ce_subscribe,
+            OPTIONS=handlers.ce_features,
+        ),
+        _at(
+            CE_SUBSCRIPTIONS + "/{id}",
+            GET=handlers.ce_subscription,
+            PUT=handlers.ce_replace,
+            DELETE=handlers.ce_unsubscribe,
+            OPTIONS=handlers.ce_features,
+        ),
+        _at("/api/secrets", GET=handlers.secrets, POST=handlers.add_secret),
+        _at("/api/secrets/{id}", DELETE=handlers.remove_secret),
+        _at("/api/consents", GET=handlers.consents),
+        _at("/api/consents/{id}", GET=handlers.give_consent, POST=handlers.give_consent),
         _at("/api/dead-letters", GET=handlers.dead_letters),
         _at("/api/dead-letters/redrive", POST=handlers.redrive),
         _at("/api/topics", GET=handlers.topics),
+        _at(
+            "/api/topics/namespaces",
+            GET=handlers.topic_namespaces,
+            PUT=handlers.declare_topics,
+            DELETE=handlers.withdraw_topics,
+        ),
+        _at("/api/topics/current", GET=handlers.current_message),
+        _at(TOPICS, GET=handlers.topic_document),
+        _at("/api/pullpoints", POST=handlers.create_pull_point),
+        _at("/api/pullpoints/{id}", GET=handlers.pull_point, DELETE=handlers.destroy_pull_point),
+        _at("/api/pullpoints/{id}/messages", GET=handlers.messages),
+        _at("/api/pullpoints/{id}/stream", GET=handlers.stream),
+        _at("/api/stream", GET=handlers.own_stream),
+        _at("/api/pullpoints/{id}/socket", GET=handlers.upgrade),
+        _at("/api/socket", GET=handlers.upgrade),
+        *socket_routes(),
+        _at("/api/registrations", GET=handlers.registrations, POST=handlers.register),
+        _at("/api/registrations/{id}", GET=handlers.registration, DELETE=handlers.destroy_registration),
         _at("/api/status", GET=handlers.status),
         _at("/api/openapi.json", GET=handlers.openapi),
         _at("/healthz", GET=handlers.healthz),
     ]
-    return Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
+    application = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
+    application.state.gate = gate
+    return application
 
 
-class _Handlers:
+class _Handlers(CeSubscriptionHandlers, ConsumerHandlers, PullHandlers, RegistrationHandlers, TopicHandlers):
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
     async def subscriptions(self, request: Request) -> Response:
         limit = _limit(request)
         found = self._broker.subscriptions(request.query_params.get("after", ""), limit)
-        items = [SubscriptionDocument.of(each) for each in found]
+        tallies = await self._broker.tallies([each.id for each in found])
+        items = [SubscriptionDocument.of(each, tallies[each.id]) for each in found]
         return _json(Page(items, items[-1].id if len(items) == limit else None))
 
     async def subscribe(self, request: Request) -> Response:
@@ -64,15 +115,25 @@ class _Handlers:
         )
 
     async def subscription(self, request: Request) -> Response:
-        return _json(SubscriptionDocument.of(self._broker.subscription(request.path_params["id"])))
+        found = self._broker.subscription(request.path_params["id"])
+        tallies = await self._broker.tallies([found.id])
+        return _json(SubscriptionDocument.of(found, tallies[found.id]))
 
     async def renew(self, request: Request) -> Response:
         asked = await self._read(request, RenewRequest)
         renewed = await self._broker.renew(asked.normalised(request.path_params["id"], self._broker.now()))
         return _json(SubscriptionDocument.of(renewed))
 
+    async def pause(self, request: Request) -> Response:
+        return _json(SubscriptionDocument.of(await self._broker.pause(request.path_params["id"])))
+
+    async def resume(self, request: Request) -> Response:
+        return _json(SubscriptionDocument.of(await self._broker.resume(request.path_params["id"])))
+
     async def unsubscribe(self, request: Request) -> Response:
-        await self._broker.unsubscribe(request.path_params["id"])
+        """By the subscriber; with `cancel` by somebody else, and the subscriber is told."""
+        end = self._broker.cancel if _flag(request, "cancel") else self._broker.unsubscribe
+        await end(request.path_params["id"])
         return Response(status_code=204)
 
     async def dead_letters(self, request: Request) -> Response:
@@ -87,11 +148,6 @@ class _Handlers:
         asked = await self._read(request, RedriveRequest)
         return _json({"redriven": await self._broker.redrive(asked.ids)})
 
-    async def topics(self, request: Request) -> Response:
-        del request
-        items = [TopicDocument(name, count, timestamp(last)) for name, count, last in self._broker.topics()]
-        return _json(Page(items, None))
-
     async def status(self, request: Request) -> Response:
         del request
         return _json(self._broker.figures())
@@ -104,7 +160,7 @@ class _Handlers:
         del request
         if (problem := self._broker.problem()) is not None:
             return _json({"status": "failing", "reason": problem}, 503)
-        return _json({"status": "ok"})
+        return _json({"status": "ok", "time": timestamp(self._broker.now())})
 
     async def _read(self, request: Request, kind: Any) -> Any:
         """The body as that kind; an empty one as its defaults, where it has them."""
@@ -115,11 +171,13 @@ class _Handlers:
             raise Refusal("malformed", str(error)) from None
 
 
-def _at(path: str, **handlers: Handler) -> Route:
+def _at(path: str, **handlers: Callable[[_Handlers, Request], Awaitable[Response]]) -> Route:
     """One route for all methods of a path, so that who asks for another is told of all of them."""
 
     async def dispatch(request: Request) -> Response:
-        return await handlers["GET" if request.method == "HEAD" else request.method](request)
+        gate: Gate = request.app.state.gate
+        broker = gate.broker if path in OPEN else gate.of(request.scope)
+        return await handlers["GET" if request.method == "HEAD" else request.method](_Handlers(broker), request)
 
     return Route(path, _guarded(dispatch), methods=list(handlers))
 
@@ -129,10 +187,17 @@ def _guarded(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Refusal as refusal:
-            reply = problem(refusal)
-            return Response(reply.body, reply.status, dict(reply.headers))
+            return _response(problem(refusal))
 
     return guarded
+
+
+def _response(reply: Reply) -> Response:
+    """A header may come twice: there is a challenge for each scheme."""
+    response = Response(reply.body, reply.status)
+    for name, value in reply.headers:
+        response.headers.append(name, value)
+    return response
 
 
 async def _not_found(request: Request, error: Exception) -> Response:
@@ -154,6 +219,13 @@ def _json(value: object, status: int = 200, headers: dict[str, str] | None = Non
 
 def _limit(request: Request) -> int:
     return max(1, min(_number(request, "limit", 100), MOST_ITEMS))
+
+
+def _flag(request: Request, name: str) -> bool:
+    text = request.query_params.get(name, "false")
+    if text not in ("true", "false"):
+        raise Refusal("malformed", f"{name}={text!r} is neither true nor false")
+    return text == "true"
 
 
 def _number(request: Request, name: str, default: int) -> int:

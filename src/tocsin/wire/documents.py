@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from tocsin.mediation import cloudevents, times
-from tocsin.mediation.operations import Renew, Subscribe
+from tocsin.mediation.dialects import BY_NAME, NAMES
+from tocsin.mediation.operations import Renew, Start, Subscribe
 from tocsin.model.filters import (
     DESCEND,
     ActionIs,
@@ -18,10 +19,12 @@ from tocsin.model.filters import (
 )
 from tocsin.model.identity import Instant
 from tocsin.model.names import QName
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, State, Subscription
 from tocsin.model.topic_expression import TopicDialect, parse_topic_expression
 
 Item = TypeVar("Item")
+TOGETHER = 100  # at most, in a batch
 
 
 class Page(Struct, Generic[Item], frozen=True):
@@ -31,24 +34,57 @@ class Page(Struct, Generic[Item], frozen=True):
     next: str | None
 
 
+class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """From where in the log: the record of that offset, or the first accepted at that time or later."""
+
+    offset: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    time: str | None = None
+
+    def normalised(self) -> Start:
+        try:
+            return Start(self.offset, None if self.time is None else times.instant(self.time))
+        except Refusal:
+            hint = "write one such as 2030-01-31T12:00:00Z"
+            raise Refusal("bad-start", f"{self.time!r} is not a time to begin at; {hint}") from None
+
+
 class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """CloudEvents to `consumer`, of the topics that match; every topic without `topic`."""
+    """What `consumer` is sent, of the topics that match; every topic without `topic`.
+
+    In CloudEvents unless another `dialect` is named; `mode` is how those are sent, and `binary` is raw in SOAP. A batch
+    has up to `together` events.
+    """
 
     consumer: Annotated[str, Meta(min_length=1, max_length=2048)]
-    mode: Literal["structured", "binary"] = "structured"
+    dialect: str = cloudevents.NAME
+    mode: Literal["structured", "binary", "batched"] = "structured"
     topic: str | None = None
     topic_dialect: TopicDialect = "full"
     namespaces: dict[str, str] = {}
     expires: str | None = None
+    start: StartRequest | None = field(default=None, name="from")
+    secret: str | None = None
+    consent: bool = False
+    together: Annotated[int, Meta(ge=1, le=1000)] | None = None
 
     def normalised(self, now: Instant) -> Subscribe:
         return Subscribe(
-            Endpoint(self.consumer),
+            Endpoint(self.consumer, secret=self.secret, consent=self.consent),
             None,
-            Form(cloudevents.NAME, wrapped=self.mode == "structured"),
+            self._form(),
             self._filters(),
             times.expiry(self.expires, now) if self.expires else None,
+            None if self.start is None else self.start.normalised(),
         )
+
+    def _form(self) -> Form:
+        rules = BY_NAME.get(self.dialect)
+        if rules is None or self.dialect not in NAMES:
+            text = f"{self.dialect[:80]!r} is not a dialect to be sent; choose one of {', '.join(NAMES)}"
+            raise Refusal("unsupported-delivery", text)
+        wrapped = self.mode != "binary" and (rules.wrapped is not None or not rules.is_soap)
+        together = self.together or (TOGETHER if self.mode == "batched" else 1)
+        return Form(rules.name, "1.2" if rules.is_soap else None, rules.addressing, wrapped, together=together)
 
     def _filters(self) -> tuple[Filter, ...]:
         if self.topic is None:
@@ -71,6 +107,8 @@ class RedriveRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SubscriptionDocument(Struct, frozen=True):
+    """`delivered` counts from the node's start; `waiting` is what is in memory to be sent."""
+
     id: str
     dialect: str
     consumer: str | None
@@ -80,9 +118,14 @@ class SubscriptionDocument(Struct, frozen=True):
     state: State
     reason: str
     since: int
+    waiting: int = 0
+    delivered: int = 0
+    dead_letters: int = 0
+    secret: str | None = None
+    consent: bool = False
 
     @classmethod
-    def of(cls, subscription: Subscription) -> "SubscriptionDocument":
+    def of(cls, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> "SubscriptionDocument":
         return cls(
             subscription.id,
             subscription.form.dialect,
@@ -93,6 +136,9 @@ class SubscriptionDocument(Struct, frozen=True):
             subscription.state,
             subscription.reason,
             subscription.since.offset,
+            *tally,
+            None if subscription.consumer is None else subscription.consumer.secret,
+            subscription.consumer is not None and subscription.consumer.consent,
         )
 
 
@@ -124,9 +170,13 @@ class DeadLetterDocument(Struct, frozen=True):
 
 
 class TopicDocument(Struct, frozen=True):
+    """`subscriptions` is how many could be told of something there; a topic that is only declared has no `last`."""
+
     topic: str
     notifications: int
-    last: str
+    last: str | None
+    subscriptions: int = 0
+    declared: bool = False
 
 
 def filter_text(asked: Filter) -> str:

@@ -1,15 +1,23 @@
 """All doors of a node under one address."""
 
+from tocsin.mediation import onvif
+from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.wire import events_door
+from tocsin.wire.access import Gate
 from tocsin.wire.api import api
 from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, send_reply
 from tocsin.wire.events_door import EventsDoor
 from tocsin.wire.port import Broker
 from tocsin.wire.soap_door import SoapDoor
+from tocsin.wire.topics_api import TOPICS
+from tocsin.wire.webhook_options import options
+from tocsin.wire.wsdl_door import description
 
 
-def doors(broker: Broker) -> Application:
-    soap_door, events, rest = SoapDoor(broker), EventsDoor(broker), api(broker)
+def doors(broker: Broker, gate: Gate | None = None) -> Application:
+    """Without a gate they stand open."""
+    gate = gate or Gate(broker)
+    soap_door, events, rest = SoapDoor(broker, gate.admit), EventsDoor(gate), api(gate)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -20,8 +28,16 @@ def doors(broker: Broker) -> Application:
             if path == "/broker" or path.startswith("/broker/"):
                 if scope["method"] == "POST":
                     await soap_door(scope, receive, send)
+                elif scope["method"] == "OPTIONS" and f"{path}/".startswith(f"{PUBLISH_DOOR}/"):
+                    await send_reply(send, options(scope, broker.webhook_origins))
+                elif path == TOPICS:
+                    await rest(scope, receive, send)
+                elif scope["method"] == "GET" and (described := description(scope, broker.base_url)) is not None:
+                    await send_reply(send, described)
                 else:
                     await send_reply(send, only("POST"))
+            elif path in (onvif.DEVICE_DOOR, onvif.EVENTS_DOOR):
+                await (soap_door(scope, receive, send) if scope["method"] == "POST" else send_reply(send, only("POST")))
             elif path == events_door.PATH:
                 await events(scope, receive, send)
             else:

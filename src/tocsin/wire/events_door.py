@@ -4,23 +4,27 @@ from tocsin.mediation import cloudevents
 from tocsin.mediation.faults import problem
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import Receive, Scope, Send, only, read_body, send_accepted, send_reply
-from tocsin.wire.port import Broker
+from tocsin.wire.access import Gate
+from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_accepted, send_reply
+from tocsin.wire.webhook_options import options
 
 PATH = "/events"
 
 
 class EventsDoor:
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] != "POST":
-            await send_reply(send, only("POST"))
+            asks = scope["method"] == "OPTIONS"
+            await send_reply(send, options(scope, self._gate.broker.webhook_origins) if asks else only("POST"))
             return
         try:
-            body = await read_body(scope, receive, self._broker.body_limit)
-            await self._broker.publish(PATH, cloudevents.NAME, _chosen(scope), body)
+            broker = self._gate.of(scope)
+            body = await read_body(scope, receive, broker.body_limit)
+            if not cloudevents.is_empty_batch(header(scope, b"content-type"), body):
+                await broker.publish(PATH, cloudevents.NAME, _chosen(scope), body)
         except Refusal as refusal:
             await send_reply(send, problem(refusal))
         else:

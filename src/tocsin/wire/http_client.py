@@ -17,6 +17,7 @@ from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
 from tocsin.wire.errors import BadAddress
 from tocsin.wire.resolver import KEPT, Lookup, Pin, Resolver, system_lookup
+from tocsin.wire.trust import SYSTEM, Trust
 
 __all__ = ["Answer", "HttpClient"]
 
@@ -35,6 +36,7 @@ class HttpClient:
         resolve: Lookup = system_lookup,
         max_connections: int = 1024,
         max_body: int = 64 << 10,
+        trust: Trust = SYSTEM,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._multi = Multi(self._finished, idle_connections=max_connections)
@@ -43,7 +45,7 @@ class HttpClient:
         timing = (connect_timeout, timeout)
         self._plain = Plain(self._tell, guard, timing, limit=max_body, idle_connections=max_connections)
         self._routes: dict[str, Route] = {}
-        self._make = partial(Transfer, self._multi, guard, timing, limit=max_body)
+        self._make = partial(Transfer, self._multi, guard, timing, limit=max_body, trust=trust)
         self._free: list[Transfer] = []
         self._posts: dict[object, Transfer] = {}
         self._requests: dict[object, Transfer] = {}

@@ -24,12 +24,14 @@ from tocsin.mediation.operations import (
     Status,
     Subscribe,
     Subscribed,
+    Synchronise,
     Unsubscribe,
 )
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.wire.port import Broker
+from tocsin.wire.pull_documents import LONGEST_WAIT
 
 REGISTRATIONS = "/broker/registrations/"
 
@@ -52,7 +54,7 @@ async def operate(broker: Broker, request: Request, now: Instant) -> Answer:
         case CreatePullPoint():
             return _subscribed(broker, await broker.create_pull_point(request), now)
         case Pull(name, most, seconds):
-            return await broker.pull(name, most, seconds)
+            return await broker.pull(name, most, min(seconds, LONGEST_WAIT))
         case GetCurrentMessage(topic):
             return CurrentMessage(broker.current_message(topic))
         case RegisterPublisher():
@@ -62,8 +64,10 @@ async def operate(broker: Broker, request: Request, now: Instant) -> Answer:
             await broker.destroy_registration(name)
         case GetProperties(name, names):
             return Properties(broker.properties(name, names))
-        case Describe(what):
-            return Described(what, broker.base_url, broker.topic_set(), now)
+        case Describe(what, asked):
+            return Described(what, asked, broker.base_url, broker.topic_set(), broker.fixed_topics, now)
+        case Synchronise(name):
+            await broker.synchronise(name)
         case _:
             raise Refusal("unknown-operation", f"{type(request).__name__} is not served here")
     return Done()

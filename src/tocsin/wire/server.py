@@ -5,13 +5,20 @@ import contextlib
 import re
 import resource
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request as Handshake
 
-from tocsin.wire.asgi import Application
+from tocsin.mediation.faults import problem
+from tocsin.mediation.operations import Reply
+from tocsin.model.refusal import Refusal
+from tocsin.wire._heads import BoundedHeads
+from tocsin.wire.asgi import Application, Receive, Scope, Send, send_reply
 from tocsin.wire.errors import WireError
+from tocsin.wire.tls import tls_extensions
 
 
 class CannotListen(WireError):
@@ -32,9 +39,11 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 @contextlib.asynccontextmanager
-async def served(application: Application, listener: socket.socket) -> AsyncIterator[None]:
+async def served(
+    application: Application, listener: socket.socket, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[None]:
     """Requests are taken from when it begins; on the way out those under way may finish."""
-    server = _Server(application)
+    server = _Server(application, tls)
     task = asyncio.create_task(server.serve(sockets=[listener]))
     started = asyncio.create_task(server.ready.wait())
     try:
@@ -47,20 +56,39 @@ async def served(application: Application, listener: socket.socket) -> AsyncIter
 
 
 MOST_DESCRIPTORS = 65_536
+MOST_SAID = 1 << 16  # bytes in one message of a WebSocket's client
 _UPGRADE = re.compile(rb"\r\nupgrade(?=:[ \t]*h2c[ \t]*\r\n)", re.IGNORECASE)
 
 
-class _Protocol(HttpToolsProtocol):
+class _Protocol(BoundedHeads):
     """Java's client offers HTTP/2 with its first request, body and all, and the parser would take that body for HTTP/2.
 
     The offer need not be heard (RFC 9110 s7.8), so it is not.
     """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._peer = tls_extensions(transport)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        if self._peer is not None:
+            self.scope["extensions"] = self._peer
 
     def data_received(self, data: bytes) -> None:
         if b"h2c" in data and (self.cycle is None or self.cycle.response_complete):
             head, blank, body = data.partition(b"\r\n\r\n")
             data = _UPGRADE.sub(b"\r\nx-offer", head + blank) + body
         super().data_received(data)
+
+
+class _Socket(WebSocketsSansIOProtocol):
+    """Says of its caller what `_Protocol` says."""
+
+    def handle_connect(self, event: Handshake) -> None:
+        super().handle_connect(event)
+        if self.response.status_code == 101 and (peer := tls_extensions(self.transport)) is not None:
+            self.scope["extensions"] = {**(self.scope.get("extensions") or {}), **peer}
 
 
 def _most_connections() -> int:
@@ -72,15 +100,26 @@ def _most_connections() -> int:
     return allowed // 2
 
 
+def _full() -> Reply:
+    reply = problem(Refusal("overloaded", "there are too many connections; try again a little later"))
+    return Reply(reply.status, (*reply.headers, ("Connection", "close")), reply.body)
+
+
+_FULL = _full()
+
+
 class _Server(uvicorn.Server):
     """Signals belong to the command that runs us."""
 
-    def __init__(self, application: Application) -> None:
+    def __init__(self, application: Application, tls: ssl.SSLContext | None = None) -> None:
+        self._application, self._most = application, _most_connections()
         config = uvicorn.Config(
-            application,
+            self._admit,
             interface="asgi3",
             http=_Protocol,
-            ws="none",
+            ws=_Socket,
+            ws_max_size=MOST_SAID,
+            ws_per_message_deflate=False,
             lifespan="off",
             log_level="warning",
             access_log=False,
@@ -88,10 +127,19 @@ class _Server(uvicorn.Server):
             server_header=False,
             date_header=False,
             timeout_graceful_shutdown=5,
-            limit_concurrency=_most_connections(),
+            ssl_context_factory=None if tls is None else lambda *_: tls,
         )
         super().__init__(config)
         self.ready = asyncio.Event()
+
+    async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """uvicorn's own limit says neither when to come again nor why."""
+        if len(self.server_state.connections) <= self._most:
+            await self._application(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close"})
+        else:
+            await send_reply(send, _FULL)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -2,14 +2,15 @@
 
 from collections.abc import Awaitable, Callable
 
+from msgspec.structs import replace
+
 from tocsin.markup import xml
-from tocsin.mediation import dialects, raw, soap, wse_2004_08, wsn_1_3
+from tocsin.mediation import dialects, onvif, raw, soap, wse_2004_08, wsn_1_3
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.faults import problem
 from tocsin.mediation.memo import Recalled
-from tocsin.mediation.namespaces import WSE, WSN
 from tocsin.mediation.notices import PULL_POINTS, SUBSCRIPTIONS
-from tocsin.mediation.operations import Context, Publish, Reply
+from tocsin.mediation.operations import Context, DestroyRegistration, Publish, Reply, Request, Unsubscribe
 from tocsin.mediation.payloads import is_xml
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import PUBLISH_DOOR
@@ -17,6 +18,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accepted, send_reply
 from tocsin.wire.operator import REGISTRATIONS, operate
 from tocsin.wire.port import Broker
+from tocsin.wire.waiting import while_connected
 
 _RESOURCES = (SUBSCRIPTIONS, PULL_POINTS, REGISTRATIONS)
 
@@ -34,7 +36,10 @@ class SoapDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await read_body(scope, receive, self._broker.body_limit)
-            reply = await self.handle(scope, body)
+            if scope["path"].startswith(PULL_POINTS):
+                reply = await while_connected(receive, self.handle(scope, body))
+            else:
+                reply = await self.handle(scope, body)
         except Refusal as refusal:
             reply = self._refuse(_guess(scope, b""), scope, refusal)
         if reply is None:
@@ -56,15 +61,16 @@ class SoapDoor:
         if isinstance(reading, Recalled):
             broker = await self._admit(scope, None)
             await broker.publish(path, reading.dialect, (), body, reading)
-            return None
+            return dialects.acknowledged(reading, reading.dialect, broker.base_url)
         try:
             broker = await self._admit(scope, reading)
             now = broker.now()
             heard = dialects.hear(reading, _resource(path), now)
             if isinstance(heard.request, Publish):
                 await broker.publish(path, heard.context.dialect, (), body, reading)
-                return None
-            return dialects.answer(heard.context, await operate(broker, heard.request, now), broker.base_url)
+                return dialects.acknowledged(reading, heard.context.dialect, broker.base_url)
+            request = _about(path, heard.request)
+            return dialects.answer(heard.context, await operate(broker, request, now), broker.base_url)
         except Refusal as refusal:
             return self._refuse(_context(reading, _guess(scope, body)), scope, refusal)
 
@@ -85,13 +91,14 @@ class SoapDoor:
             broker = await self._admit(scope, None if isinstance(reading, Recalled) else reading)
             await broker.publish(path, dialect, (), body, reading)
         except Refusal as refusal:
-            context = _guess(scope, body) if isinstance(reading, Recalled) else reading.context(dialect)
-            return self._refuse(context, scope, refusal)
-        return None
+            return self._refuse(reading.context(dialect), scope, refusal)
+        return dialects.acknowledged(reading, dialect, broker.base_url)
 
     def _refuse(self, context: Context, scope: Scope, refusal: Refusal) -> Reply:
         if "json" in header(scope, b"content-type"):
             return problem(refusal)
+        if scope["path"].startswith(onvif.DOOR):
+            context = replace(context, faults=onvif.NAME)
         return dialects.fault(context, refusal, self._broker.now())
 
     async def _anybody(self, scope: Scope, envelope: Envelope | None) -> Broker:
@@ -104,11 +111,18 @@ def _resource(path: str) -> str:
     return next((path[len(start) :].strip("/") for start in _RESOURCES if path.startswith(start)), "")
 
 
+def _about(path: str, request: Request) -> Request:
+    """WS-ResourceLifetime destroys registrations by the word that ends subscriptions."""
+    if isinstance(request, Unsubscribe) and path.startswith(REGISTRATIONS):
+        return DestroyRegistration(request.id)
+    return request
+
+
 def _context(envelope: Envelope, guess: Context) -> Context:
     try:
         return envelope.context(dialects.dialect_of(envelope))
     except Refusal:
-        return envelope.context(guess.dialect)
+        return envelope.context(dialects.dialect_of_namespace(envelope) or guess.dialect)
 
 
 _ENVELOPE = (b"Envelope", "Envelope".encode("utf-16-le")[:-1])  # and of either byte order
@@ -135,7 +149,6 @@ def _claims_to_be_soap(body: bytes) -> bool:
 
 def _guess(scope: Scope, body: bytes) -> Context:
     """Whom to answer when the message itself does not tell: what it mentions, else what the door is for."""
-    events = scope["path"].startswith(PUBLISH_DOOR)
-    said_wse, said_wsn = WSE.encode() in body, WSN.encode() in body
-    dialect = wse_2004_08.NAME if said_wse or (events and not said_wsn) else wsn_1_3.NAME
+    meant = wse_2004_08.NAME if scope["path"].startswith(PUBLISH_DOOR) else wsn_1_3.NAME
+    dialect = dialects.mentioned_in(body) or meant
     return Context(dialect, soap.guess_soap(header(scope, b"content-type")), None)

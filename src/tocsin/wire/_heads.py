@@ -1,0 +1,119 @@
+"""The head of a request: how long it may take to come, and how large it may be. uvicorn sets no bound to either."""
+
+import asyncio
+from http import HTTPStatus
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tocsin.mediation.faults import problem
+from tocsin.mediation.operations import Reply
+from tocsin.model.refusal import Refusal
+
+HEAD_SECONDS = 30.0
+LONGEST_HEAD = 64 << 10
+MOST_FRAMING = 16 << 20  # bytes beside the body, once the head is there: sizes of chunks, and trailers
+LINGER_SECONDS = 1.0
+
+
+class BoundedHeads(HttpToolsProtocol):
+    """A head that came at once, as nearly all do, costs two assignments; only for others a timer is set."""
+
+    _heading = False  # a head has come in part
+    _over = False  # what still comes is thrown away
+    _framing = 0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._set_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unset_deadline()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._over:
+            return
+        self._framing += len(data)
+        super().data_received(data)
+        if self._over:
+            return
+        if self._heading or self.cycle is None or self.cycle.response_complete:
+            self._set_deadline()
+        if self._heading and self._framing > LONGEST_HEAD:
+            self._refuse(_too_large())
+        elif self._framing > MOST_FRAMING:
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        self._heading = True
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._heading:  # else it is a trailer, which nobody here reads
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._heading = False
+        self._unset_deadline()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._framing -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._framing = 0
+        super().on_message_complete()
+
+    def handle_websocket_upgrade(self) -> None:
+        """From here on another protocol hears what comes."""
+        self._over = True
+        super().handle_websocket_upgrade()
+
+    def _set_deadline(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self._too_late)
+
+    def _unset_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_late(self) -> None:
+        """One that is still being answered is not interrupted; one that said nothing is not answered."""
+        self._deadline = None
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._set_deadline()
+        elif self._heading:
+            self._refuse(problem(Refusal("too-slow", f"the head did not come within {HEAD_SECONDS:.0f} seconds")))
+        else:
+            self.transport.close()
+
+    def _refuse(self, reply: Reply) -> None:
+        """Closed at once, what comes meanwhile would reset the connection, and the answer be lost."""
+        self._over = True
+        self._unset_deadline()
+        self._unset_keepalive_if_required()
+        if self.transport.is_closing():
+            return
+        self.transport.write(_written(reply))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+def _too_large() -> Reply:
+    """RFC 6585 s5."""
+    told = problem(Refusal("too-large", f"the head has more than the {LONGEST_HEAD} bytes that are accepted here"))
+    return Reply(431, told.headers, told.body.replace(b'"status":413', b'"status":431'))
+
+
+def _written(reply: Reply) -> bytes:
+    """As it goes over the wire: there is no request yet that uvicorn could answer."""
+    headers = (*reply.headers, ("Content-Length", str(len(reply.body))), ("Connection", "close"))
+    lines = (
+        f"HTTP/1.1 {reply.status} {HTTPStatus(reply.status).phrase}",
+        *(f"{name}: {value}" for name, value in headers),
+    )
+    return "\r\n".join((*lines, "", "")).encode("latin-1") + reply.body
