@@ -49,13 +49,19 @@ class Recorder:
         return Instant((1_700_000_000 + len(self.records)) * SECOND)
 
     def subscribe(
-        self, name: str, topic: str, dialect: str = "cloudevents", lease: float | None = None
+        self,
+        name: str,
+        topic: str,
+        dialect: str = "cloudevents",
+        lease: float | None = None,
+        since: int | None = None,
     ) -> Subscription:
+        begin = self.at if since is None else Position(NODE, since)
         expires = None if lease is None else after(self.now, lease)
         consumer, wanted = Endpoint(f"http://127.0.0.1:9/{name}"), TopicIs(((QName("", topic),),))
         soap = None if dialect == "cloudevents" else "1.2"
         form = Form(dialect, soap, None if soap is None else "2005/08")
-        made = Subscription(SubscriptionId(name), None, consumer, None, form, (wanted,), self.at, expires)
+        made = Subscription(SubscriptionId(name), None, consumer, None, form, (wanted,), begin, expires)
         return self.change(made)
 
     def change(self, subscription: Subscription) -> Subscription:

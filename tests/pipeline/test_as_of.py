@@ -99,5 +99,6 @@ def test_a_subscription_nobody_can_write_for_costs_the_others_nothing(recorder: 
     frames = ((at, encode(record)) for at, record in enumerate(recorder.records))
     with closing(AsOf(store, base_url)) as standing:
         told = [*hop(frames, standing, customise=True)][-1].told[0]
-    assert [each.match.subscription for each in told.deliveries] == ["well"]
+    assert [(each.match.subscription, each.is_made()) for each in told.deliveries] == [("odd", False), ("well", True)]
+    assert b"klingon" in told.deliveries[0].body, "the node tells why"
     assert [(each.subscription, "klingon" in each.reason) for each in told.failed] == [("odd", True)]

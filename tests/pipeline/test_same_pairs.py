@@ -1,5 +1,6 @@
 """Spark and a plain loop over the log find the same pairs, and write the same messages."""
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from random import Random
@@ -10,8 +11,10 @@ from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
 
 from tocsin.flow.flow import Flow, normalise
+from tocsin.matching.engine import matches
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import after
+from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Record
 from tocsin.model.subscription import Subscription
 from tocsin.pipeline import tables
@@ -55,32 +58,42 @@ def change(recorder: "Recorder", chance: Random, subscription: Subscription) -> 
             return recorder.change(replace(subscription, state="ended"))
 
 
-def record_everything(recorder: "Recorder", steps: int = 400) -> None:
-    chance = Random(3)
+def record_everything(recorder: "Recorder", steps: int = 400, seed: int = 3) -> None:
+    chance = Random(seed)
     standing: list[Subscription] = []
     for step in range(steps):
         kind = chance.random()
         if kind < 0.15 or not standing:
-            lease = chance.choice([None, 5.0, 20.0, 60.0])
-            standing.append(recorder.subscribe(f"s{step}", chance.choice(TOPICS), chance.choice(DIALECTS), lease))
+            lease, since = chance.choice([None, 5.0, 20.0, 60.0]), chance.choice([None, None, chance.randint(0, step)])
+            words = chance.choice(TOPICS), chance.choice(DIALECTS)
+            standing.append(recorder.subscribe(f"s{step}", *words, lease, since))
         elif kind < 0.35:
             place = chance.randrange(len(standing))
-            standing[place] = change(recorder, chance, standing[place])
+            changed = change(recorder, chance, standing.pop(place))
+            standing += [changed] if changed.state != "ended" else []
         else:
             publish(recorder, chance)
     recorder.save()
 
 
-def loop(records: list[Record]) -> list[Delivery]:
-    flow, found = Flow("http://127.0.0.1:8080"), []
-    for record in records:
+def loop(records: list[Record]) -> list[tuple[int, Delivery]]:
+    """What is due at each record, with its offset; who begins in the past is due that at its own first record."""
+    flow, found = Flow("http://127.0.0.1:8080"), list[tuple[int, Delivery]]()
+    for offset, record in enumerate(records):
         match record:
             case Changed(subscription=subscription):
+                first = subscription.id not in flow
                 flow.apply(subscription)
+                before = [said for each in accepted(records[:offset]) for said in each] if first else []
+                found += [(offset, flow.deliver(said, subscription)) for said in before if matches(subscription, said)]
             case Accepted():
-                for said in normalise(record):
-                    found += [flow.deliver(said, each) for each in flow.match(said)]
+                pairs = ((said, each) for said in normalise(record) for each in flow.match(said))
+                found += [(offset, flow.deliver(*pair)) for pair in pairs]
     return found
+
+
+def accepted(records: list[Record]) -> Iterator[tuple[Notification, ...]]:
+    return (normalise(record) for record in records if isinstance(record, Accepted))
 
 
 def span(spark: SparkSession, data: Path, start: int, stop: int) -> DataFrame:
@@ -97,10 +110,12 @@ def test_same_pairs(recorder: "Recorder", spark: SparkSession) -> None:
         batches(span(spark, data, cut, end), 0)
         batches(span(spark, data, 0, cut), 1)
         found = [delivery for _, delivery in outbox.pending(0, 1_000_000)]
-    expected = loop(recorder.records)
-    late = [each for each in expected if each.at.offset >= cut]
+    due = loop(recorder.records)
+    expected = [each for _, each in due]
+    late = [each for offset, each in due if offset >= cut]
     assert found == [*late, *expected[: len(expected) - len(late)]]
     assert len({each.match.subscription for each in found}) > 20
+    assert sum(offset > each.at.offset for offset, each in due) > 100, "many are told of what was before them"
     pairs = {(row["offset"], row["index"], row["subscription"]) for row in tables.scan(data, "matches").to_pylist()}
     assert pairs == {(each.at.offset, each.index, each.match.subscription) for each in expected}
 

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from tocsin.client import Client, Consumer, Received
 from tocsin.client.answers import ClientError
-from tocsin.client.client import Lease
+from tocsin.client.values import Lease, Mode
 from tocsin.model.names import QName, Topic
 from tocsin.wire.http_client import HttpClient
 
@@ -43,7 +43,7 @@ class Listener:
     name: str
     dialect: str
     topic: str
-    mode: str = "structured"
+    mode: Mode = ""
     received: int = 0
 
 
@@ -107,7 +107,7 @@ async def demo(broker: str) -> AsyncIterator[tuple[Demo, "asyncio.Event"]]:
     world, enough = Demo(broker), asyncio.Event()
     http = HttpClient()
     try:
-        async with Consumer(world.heard).listening() as consumer:
+        async with Consumer(received=world.heard).listening() as consumer:
             leases = await world.subscribe(consumer, http)
             tasks = [asyncio.create_task(_keep(leases))]
             tasks.append(asyncio.create_task(_feed_all(world, http, enough)))

@@ -1,7 +1,9 @@
 """A repeated message id from one producer is answered like the first and makes no second record."""
 
 import asyncio
+from collections.abc import Sequence
 
+from tocsin.mediation import cloudevents
 from tocsin.model.identity import Instant, after
 from tocsin.model.notification import Notification
 
@@ -33,11 +35,20 @@ def _failed(future: "asyncio.Future[int]") -> bool:
     return future.done() and (future.cancelled() or future.exception() is not None)
 
 
-def key_of(notification: Notification) -> Key | None:
-    """None for an id that was made here: it cannot come twice.
+def key_of(notification: Notification, pull_point: str | None = None) -> Key | None:
+    """None for an id that was made here: it cannot come twice. To each pull point it may come once.
 
     Producers that do not name themselves may number their messages alike, so there the content counts too.
     """
     if notification.id.startswith(f"urn:uuid:{notification.cause}"):
         return None
-    return notification.producer, notification.id, 0 if notification.producer else hash(notification.payload.data)
+    name = notification.id if pull_point is None else f"{notification.id} {pull_point}"
+    return notification.producer, name, 0 if notification.producer else hash(notification.payload.data)
+
+
+def key_of_all(notifications: Sequence[Notification], pull_point: str | None = None) -> Key | None:
+    """Of one record. In a batch each event has an id of its own: one that came before does not stand for the rest."""
+    key = key_of(notifications[0], pull_point)
+    if key is None or len(notifications) == 1 or notifications[0].dialect != cloudevents.NAME:
+        return key
+    return key[0], key[1], hash(tuple((each.producer, each.id, each.payload.data) for each in notifications))

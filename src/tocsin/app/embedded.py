@@ -2,14 +2,15 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 from typing import cast
 
-from tocsin.app.sending import REDRIVEN
+from tocsin.app.sending import own_lanes, turn
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place
-from tocsin.flow.flow import Flow, normalise
+from tocsin.delivery.entry import LAST_INDEX, Entry, Place
+from tocsin.flow.flow import Flow, normalise, unmade
+from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.matching.engine import matches
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
@@ -30,32 +31,52 @@ class EmbeddedEngine:
     def __init__(self, flow: Flow, store: Store, reader: LogReader) -> None:
         self._flow, self._store, self._reader = flow, store, reader
         self.deliverer: Deliverer
+        self.stored: Callable[[], Awaitable[None]] | None = None  # when it matches ahead of the disk
+        self.overload: str | None = None
         self.matched_to = 0
         self.matched = 0
         self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
         self._saved: tuple[int, dict[SubscriptionId, Place]] | None = None
 
     def start(self, deliverer: Deliverer) -> None:
-        """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again."""
+        """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again.
+
+        Who is paused now is held from the beginning, whatever it was at that checkpoint.
+        """
         self.deliverer = deliverer
+        for subscription in self._store.current():
+            turn(deliverer, subscription)
         self.matched_to, cursors = self._store.progress()
         self.matched_to = max(self.matched_to, self._reader.start())
         for subscription in self._store.state_as_of(self.matched_to):
-            self._flow.apply(subscription)
+            if pulled_by(subscription) is None:
+                self._flow.apply(subscription)
         for name, place in cursors.items():
             deliverer.seed(name, place)
         for offset, payload in self._reader.frames(self.matched_to, self._reader.end()):
             record = decode(payload)
             if isinstance(record, Changed):
-                self.changed(record)
+                self._apply(record)
             else:
-                self.accepted(offset, readable(record))
+                self.accepted(offset, matchable(record))
 
     def changed(self, change: Changed) -> None:
-        self._flow.apply(change.subscription)
+        self._apply(change)
+        turn(self.deliverer, change.subscription)
+
+    def _apply(self, change: Changed) -> None:
+        """One that begins before its own record has the log read for it, and then what came since."""
+        subscription = change.subscription
+        if pulled_by(subscription) is not None:  # the node fills pull points itself
+            self.matched_to = change.at.offset + 1
+            return
+        since, is_new = subscription.since.offset, subscription.id not in self._flow
+        self._flow.apply(subscription)
         self.matched_to = change.at.offset + 1
-        if change.subscription.state == "ended":
-            self.deliverer.forget(change.subscription.id)
+        if subscription.state == "ended":
+            self.deliverer.forget(subscription.id)
+        elif is_new and since < change.at.offset:
+            self.deliverer.seed(subscription.id, (since, -1))
 
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
         offer = self.deliverer.offer
@@ -68,13 +89,18 @@ class EmbeddedEngine:
 
     def prepare(self, entry: Entry) -> Delivery:
         notification, subscription = cast(Wanted, entry.what)
-        return self._flow.deliver(notification, subscription)
+        try:
+            return self._flow.deliver(notification, subscription)
+        except Exception as problem:
+            return unmade(notification, subscription, problem)
 
     def settled(self, entry: Entry) -> None:
         """The cursor is the deliverer's own."""
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         """Page by page: a long stretch that nobody wants holds no thread for long, and is not read twice."""
+        if self.stored is not None:
+            await self.stored()
         known, offset = self._read_to.pop(subscription, (after, after[0]))
         offset = offset if known == after else after[0]
         while True:
@@ -85,7 +111,7 @@ class EmbeddedEngine:
             self._read_to[subscription] = (after, offset)
 
     def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> Callable[[], None]:
-        progress = (self.matched_to, own_lanes(self.deliverer.unsettled()))
+        progress = self._progress()
 
         def write() -> None:
             if dead or revived or progress != self._saved:
@@ -93,6 +119,13 @@ class EmbeddedEngine:
                 self._saved = progress
 
         return write
+
+    def _progress(self) -> tuple[int, dict[SubscriptionId, Place]]:
+        """Never beyond the end of what is on disk: what is matched ahead of it is matched again after a crash."""
+        lanes, end = own_lanes(self.deliverer.unsettled()), self._reader.end()
+        if self.matched_to > end:
+            lanes = {name: min(place, (end - 1, LAST_INDEX)) for name, place in lanes.items()}
+        return min(self.matched_to, end), lanes
 
     def _read_page(
         self, subscription: SubscriptionId, after: Place, start: int, limit: int
@@ -109,14 +142,17 @@ class EmbeddedEngine:
         return list(islice((entry for entry in wanted if entry.place > after), limit)), stop, end
 
     def _wanted(self, history: Sequence[Changed], start: int, end: int) -> Iterator[Wanted]:
-        """What one subscription wants of the log, each notification as of the state it met."""
+        """What one subscription wants of the log, each notification as of the state it met.
+
+        What was there before it meets its first state; whether it wants any of that, its beginning says.
+        """
         offsets = [change.at.offset for change in history]
-        for offset, payload in self._reader.frames(start, end):
+        for offset, payload in self._reader.kept_frames(start, end):
             record = decode(payload)
-            state = bisect_right(offsets, offset) - 1
-            if state < 0 or not isinstance(record, Accepted):
+            state = max(0, bisect_right(offsets, offset) - 1)
+            if not history or not isinstance(record, Accepted):
                 continue
-            for notification in readable(record):
+            for notification in matchable(record):
                 if matches(history[state].subscription, notification):
                     yield notification, history[state].subscription
 
@@ -129,6 +165,6 @@ def readable(record: Accepted) -> tuple[Notification, ...]:
         return ()
 
 
-def own_lanes(places: Mapping[SubscriptionId, Place]) -> dict[SubscriptionId, Place]:
-    """Without the lanes of what is tried again: those are dead letters until they are delivered."""
-    return {name: place for name, place in places.items() if not name.startswith(REDRIVEN)}
+def matchable(record: Accepted) -> tuple[Notification, ...]:
+    """What is for a pull point alone is for no subscription."""
+    return readable(record) if addressed_to(record) is None else ()

@@ -8,10 +8,12 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from typing import cast
 
-from tocsin.app.duplicates import REMEMBERED_SECONDS, key_of
+from tocsin.app.duplicates import REMEMBERED_SECONDS, key_of_all
 from tocsin.app.embedded import EmbeddedEngine, readable
 from tocsin.app.node import Node
 from tocsin.app.outbox_engine import POLL_SECONDS, OutboxEngine
+from tocsin.app.registrations import LOOK_SECONDS
+from tocsin.app.remaking import Remaking
 from tocsin.app.retention import retain
 from tocsin.app.sending import Sending
 from tocsin.app.settings import Settings
@@ -19,9 +21,11 @@ from tocsin.app.topics import SAVE_SECONDS
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.flow.flow import Flow
+from tocsin.flow.pull_points import addressed_to
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Accepted, Changed
+from tocsin.model.refusal import Refusal
 from tocsin.store.appender import BeforeMark
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
@@ -31,9 +35,12 @@ from tocsin.store.log_reader import LogReader
 from tocsin.store.outbox import Outbox
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.http_client import HttpClient
+from tocsin.wire.tcp_client import Senders, TcpSender
+from tocsin.wire.trust import Trust
 
 CHECKPOINT_SECONDS = 0.25
 REAP_SECONDS = 1.0
+WEIGH_SECONDS = 1.0
 RETAIN_SECONDS = 10.0
 DRAIN_SECONDS = 10.0
 FIRST_COOL_DOWN = 1.0
@@ -55,21 +62,32 @@ async def open_node(
         reader = LogReader(settings.data / "log")
         _catch_up(store, reader)
         guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
-        client = HttpClient(timeout=settings.delivery.timeout, guard=guard)
+        client = HttpClient(timeout=settings.delivery.timeout, guard=guard, trust=_trust(settings))
         stack.push_async_callback(client.close)
         engine = _engine(settings, base_url, store, reader, stack)
-        sending = Sending(store, outcomes)
-        sending.engine = engine
+        sending = Sending(store, outcomes, settings.delivery)
+        sending.engine, sending.remake = engine, Remaking(Flow(base_url), store, reader)
         node = Node(_name(store), settings, base_url, log, store, engine, sending, guard)
         _remember_recent(node, reader)
-        deliverer = _deliverer(node, client)
+        tcp = TcpSender(timeout=settings.delivery.timeout, guard=guard)
+        stack.push_async_callback(tcp.close)
+        deliverer = _deliverer(node, Senders(client, tcp))
+        node.consumers.start(client, deliverer)
+        sending.notices.deliverer = deliverer
         engine.start(deliverer)
+        node.pulling.start(reader)
+        node.current.start(reader)
         await sending.offer_redriven()
+        node.publishers.start(client, store.current())
         async with _background(node, report):
             yield node
+        await node.publishers.close()
+        await node.consumers.close()
         await deliverer.drain(DRAIN_SECONDS)
         await deliverer.close()
         await node.sending.save()
+        await node.pulling.close()
+        await node.current.save()
         await node.topic_counts.save(node.store)
 
 
@@ -85,7 +103,12 @@ def _open_files(
     stack.callback(store.close)
     store.claim_engine(settings.engine)
     # Before readers see a change in the log they can ask for it in the store.
-    log = Log.open(data / "log", segment_bytes=segment_bytes, before_mark=cast(BeforeMark, store.apply))
+    log = Log.open(
+        data / "log",
+        segment_bytes=segment_bytes,
+        max_waiting=settings.limits.waiting_bytes,
+        before_mark=cast(BeforeMark, store.apply),
+    )
     stack.push_async_callback(log.close)
     outcomes = Log.open(data / "outcomes", segment_bytes=segment_bytes)
     stack.push_async_callback(outcomes.close)
@@ -95,7 +118,14 @@ def _open_files(
     return store, log, outcomes
 
 
-def _deliverer(node: Node, client: HttpClient) -> Deliverer:
+def _trust(settings: Settings) -> Trust:
+    asked = settings.delivery
+    trust = Trust(asked.ca_file, asked.client_cert, asked.client_key)
+    trust.check()
+    return trust
+
+
+def _deliverer(node: Node, client: Senders) -> Deliverer:
     sending, asked = node.sending, node.settings.delivery
     patience = DeliverySettings(
         window=asked.queue,
@@ -114,6 +144,8 @@ def _deliverer(node: Node, client: HttpClient) -> Deliverer:
         backlog=sending.backlog,
         now=cast(Callable[[], Instant], time.time_ns),  # `node.now` without the way there
         random=random.Random(),
+        together=node.consumers.together,
+        dress=node.consumers.dress,
     )
 
 
@@ -122,11 +154,16 @@ async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterato
     works: list[tuple[float, Work]] = [
         (CHECKPOINT_SECONDS, node.sending.save),
         (SAVE_SECONDS, lambda: node.topic_counts.save(node.store)),
+        (CHECKPOINT_SECONDS, node.pulling.save),
+        (SAVE_SECONDS, node.pulling.tidy),
+        (SAVE_SECONDS, node.current.save),
         (REAP_SECONDS, lambda: _reap(node)),
         (RETAIN_SECONDS, lambda: retain(node)),
+        (LOOK_SECONDS, node.publishers.look),
     ]
     if isinstance(node.engine, OutboxEngine):
-        works.append((POLL_SECONDS, node.engine.poll))
+        engine, most = node.engine, node.settings.limits.outbox_rows
+        works += [(POLL_SECONDS, engine.poll), (WEIGH_SECONDS, lambda: engine.weigh(most))]
     stop = asyncio.Event()
     tasks = [asyncio.create_task(_every(seconds, work, stop, report)) for seconds, work in works]
     try:
@@ -155,8 +192,16 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 async def _reap(node: Node) -> None:
+    """An end at its time was agreed on and is not told of; one for failed deliveries is (WSE 2004/08 s3.6)."""
     for subscription in node.expired(node.now()):
         await node.end(subscription, "expired")
+    for name, reason in node.sending.in_a_row.over().items():
+        try:
+            await node.cancel(name, "DeliveryFailure", reason)
+        except Refusal as refusal:
+            if refusal.reason != "unknown-subscription":  # else it ended meanwhile
+                raise
+        node.sending.in_a_row.forget(name)
 
 
 def _catch_up(store: Store, reader: LogReader) -> None:
@@ -179,9 +224,9 @@ def _remember_recent(node: Node, reader: LogReader) -> None:
             continue
         record = decode(payload)
         if isinstance(record, Accepted) and record.when >= oldest:
-            for notification in readable(record)[:1]:
-                if (key := key_of(notification)) is not None:
-                    node.duplicates.remember(key, Instant(record.when), stored)
+            found = readable(record)
+            if found and (key := key_of_all(found, addressed_to(record))) is not None:
+                node.duplicates.remember(key, Instant(record.when), stored)
 
 
 def _engine(

@@ -11,34 +11,47 @@ from typing import Any
 
 import msgspec
 
-from tocsin.app.duplicates import Duplicates, key_of
+from tocsin.app.beginning import beginning
+from tocsin.app.consumers import Consumers, Consuming
+from tocsin.app.current import CurrentMessages
+from tocsin.app.direct import Direct
+from tocsin.app.duplicates import Duplicates, key_of_all
 from tocsin.app.embedded import EmbeddedEngine
 from tocsin.app.lease import granted, standing
 from tocsin.app.outbox_engine import OutboxEngine
+from tocsin.app.pulling import PullPoints
+from tocsin.app.pulls import Addressed, Pulls, Waited, open_to_all
+from tocsin.app.registrations import Registrations
+from tocsin.app.registry import Registry
 from tocsin.app.sending import Sending
 from tocsin.app.settings import Settings
+from tocsin.app.synchronising import Synchronising
+from tocsin.app.topic_space import TopicSpace
 from tocsin.app.topics import TopicCounts
 from tocsin.flow.flow import normalise
+from tocsin.flow.lifetime import check_expiry
 from tocsin.mediation.dialects import Reading
-from tocsin.mediation.operations import Renew, Subscribe
+from tocsin.mediation.operations import Ended, EndStatus, Renew, Start, Subscribe
+from tocsin.mediation.security import without_security
+from tocsin.mediation.soap import Envelope
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.identity import Node as NodeName
-from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Position, Subscription
+from tocsin.model.subscription import Endpoint, Form, Position, State, Subscription
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
-from tocsin.store.errors import CannotAppend
+from tocsin.store.errors import CannotAppend, LogFull
 from tocsin.store.log import Log
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.errors import BadAddress
+from tocsin.wire.port import Allowed
 
-_Waiting = tuple["asyncio.Future[int]", int, Sequence[Notification] | Changed]
+_Waiting = tuple["asyncio.Future[int]", int, Waited]
 
 
-class Node:
+class Node(Registry, Pulls, Synchronising, Consuming):
     """Implements `tocsin.wire.port.Broker`. Made by `tocsin.app.lifecycle.open_node`, inside the running loop."""
 
     def __init__(
@@ -62,44 +75,108 @@ class Node:
         self._waiting: deque[_Waiting] = deque()
         self.duplicates = Duplicates(settings.limits.dedup_window)
         self.topic_counts = TopicCounts.load(store)
+        self.pulling, self.current = PullPoints(store, settings, self.now), CurrentMessages(store.current_messages)
+        self.topic_space = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed)
+        self.publishers = Registrations(store.registrations, guard, base_url, self.now)
+        self.consumers = Consumers(settings, base_url, store, self._subscriptions, self._changing, self.cancel)
         self.accepted: Counter[str] = Counter()
         self.repeated = 0
-        log.on_durable = self._durable
+        log.on_durable, log.on_failed = self._durable, self._failed
+        self._direct: Direct | None = None
+        if settings.delivery.mode == "direct" and isinstance(engine, EmbeddedEngine):
+            self._direct = Direct(self._waiting, engine, sending)
 
     def now(self) -> Instant:
         return Instant(time.time_ns())
 
     async def publish(
-        self, door: str, dialect: str, headers: Pairs, body: bytes, reading: Reading | None = None
+        self,
+        door: str,
+        dialect: str,
+        headers: Pairs,
+        body: bytes,
+        reading: Reading | None = None,
+        *,
+        principal: str | None = None,
+        allowed: Allowed | None = None,
     ) -> None:
-        now = self.now()
+        if self.engine.overload is not None:
+            raise Refusal("overloaded", f"{self.engine.overload}; try again a little later")
+        if isinstance(reading, Envelope) and (proof := reading.headers.get("security")) is not None:
+            body, reading = without_security(body, proof), None
+        now, pull_point = self.now(), self.addressee(door)
         at = Position(self.name, self.log.next_offset)
-        record = Accepted(at, now, door, dialect, headers, None, new_cause(), body)
+        record = Accepted(at, now, door, dialect, headers, principal, new_cause(), body)
         notifications = normalise(record, reading)
-        key = key_of(notifications[0])
+        for notification in notifications:
+            self.topic_space.check(notification.topic)
+        check_expiry(notifications)
+        if allowed is not None:
+            for notification in notifications:
+                allowed(notification)
+        key = key_of_all(notifications, pull_point)
         if key is not None and (first := self.duplicates.first(key, now)) is not None:
             self.repeated += 1
             await self._stored(first)
             return
         future = self.log.append(encode(record))
-        self._waiting.append((future, at.offset, notifications))
+        waited = notifications if pull_point is None else Addressed(pull_point, notifications)
+        self._waiting.append((future, at.offset, waited))
+        if self._direct is not None:
+            self._direct.tell()
         if key is not None:
             self.duplicates.remember(key, now, future)
         await self._stored(future)
         self.accepted[dialect] += len(notifications)
 
-    async def subscribe(self, request: Subscribe) -> Subscription:
-        try:
-            self._guard.check(request.consumer.address)
-        except BadAddress as problem:
-            raise Refusal("bad-consumer", f"nothing can be sent to {request.consumer.address!r}: {problem}") from None
+    async def subscribe(self, request: Subscribe, *, owner: str | None = None) -> Subscription:
+        consumer = self.at_home(request.consumer) or request.consumer
+        for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
+            self._check(endpoint, request.form)
+        self.topic_space.check_filters(request.filters)
         limits = self.settings.limits
         expires = granted(request.expires, self.now(), limits.default_lease, limits.longest_lease)
-        since = Position(self.name, self.log.next_offset)
+        since = Position(self.name, await self._beginning(request.start))
         name = SubscriptionId(uuid.uuid4().hex)
-        made = Subscription(name, None, request.consumer, request.end_to, request.form, request.filters, since, expires)
+        self.consumers.check(consumer, request.end_to)
+        consumer = self.consumers.asked(consumer, request.form)
+        made = Subscription(name, owner, consumer, request.end_to, request.form, request.filters, since, expires)
         await self._change(made)
         return made
+
+    async def replace(self, subscription: str, request: Subscribe) -> Subscription:
+        """Asks for something else from now on; what waits already was asked for, and goes where it was to go."""
+        old = self.subscription(subscription)
+        for endpoint in (request.consumer, request.end_to):
+            self._check(endpoint, request.form)
+        self.topic_space.check_filters(request.filters)
+        self.consumers.check(request.consumer, request.end_to)
+        limits = self.settings.limits
+        replaced = msgspec.structs.replace(
+            old,
+            consumer=self.consumers.asked(request.consumer, request.form),
+            end_to=request.end_to,
+            form=request.form,
+            filters=request.filters,
+            expires=granted(request.expires, self.now(), limits.default_lease, limits.longest_lease),
+        )
+        await self._change(replaced)
+        return replaced
+
+    async def _beginning(self, start: Start | None) -> int:
+        if start is None:
+            return self.log.next_offset
+        folder, end = self.settings.data / "log", self.log.next_offset
+        return await asyncio.to_thread(beginning, start, folder, end, self.now())
+
+    def _check(self, endpoint: Endpoint | None, form: Form) -> None:
+        """SOAP can go over TCP as well."""
+        try:
+            if endpoint is not None:
+                self._guard.check(endpoint.address, soap=form.soap is not None)
+        except BadAddress as problem:
+            assert endpoint is not None
+            raise Refusal("bad-consumer", f"nothing can be sent to {endpoint.address!r}: {problem}") from None
 
     async def renew(self, request: Renew) -> Subscription:
         limits = self.settings.limits
@@ -109,6 +186,26 @@ class Node:
         renewed = msgspec.structs.replace(old, expires=expires, form=form)
         await self._change(renewed)
         return renewed
+
+    async def pause(self, subscription: str) -> Subscription:
+        """What waits for it is held, what is published from now on is not for it. Again is as once."""
+        return await self._turn(subscription, "paused")
+
+    async def resume(self, subscription: str) -> Subscription:
+        return await self._turn(subscription, "active")
+
+    async def _turn(self, subscription: str, state: State) -> Subscription:
+        turned = msgspec.structs.replace(self.subscription(subscription), state=state)
+        await self._change(turned)
+        return turned
+
+    async def cancel(self, subscription: str, status: EndStatus = "SourceCancelling", reason: str = "") -> Subscription:
+        """Ends it though its subscriber did not ask for that; it is told, if it named an address for that."""
+        reason = reason or "it was cancelled at the broker"
+        ended = await self.end(self.subscription(subscription), reason)
+        address = f"{self.base_url}/broker/subscriptions/{ended.id}"
+        self.sending.notices.send(Ended(ended, address, status, reason, self.now()), self.base_url)
+        return ended
 
     async def unsubscribe(self, subscription: str) -> Subscription:
         return await self.end(self.subscription(subscription), "unsubscribed")
@@ -154,6 +251,7 @@ class Node:
             "repeated": self.repeated,
             "matched": self.engine.matched,
             "delivery": delivery,
+            "pull_points": self.pulling.figures(),
             "dead_letters": self.store.count_dead_letters(),
         }
 
@@ -179,6 +277,9 @@ class Node:
         """Shielded: a caller that goes away must not take the outcome from those who match what it sent."""
         try:
             await asyncio.shield(future)
+        except LogFull as problem:
+            self._durable(self.log.durable)
+            raise Refusal("overloaded", f"{problem}; try again a little later") from None
         except CannotAppend as problem:
             self._durable(self.log.durable)  # so that what failed is let go while nothing succeeds
             raise Refusal("cannot-store", f"it could not be stored, try again: {problem}") from None
@@ -189,13 +290,24 @@ class Node:
         waiting = self._waiting
         while waiting and waiting[0][0].done():
             future, offset, what = waiting.popleft()
+            told = self._direct is not None and self._direct.passed()
             if future.exception() is not None:
                 continue
             if isinstance(what, Changed):
                 self._apply(what)
             else:
-                self.engine.accepted(offset, what)
-                self.topic_counts.count(what)
+                if not told:
+                    self.engine.accepted(offset, open_to_all(what))
+                self.topic_counts.count(open_to_all(what))
+                self.fetched(offset, what)
+        if self._direct is not None:
+            self._direct.tell()
+
+    def _failed(self) -> None:
+        """All that waited failed; nothing has been given its offsets yet."""
+        self._durable(self.log.durable)
+        if self._direct is not None:
+            self._direct.failed(self.log.durable)
 
     def _apply(self, change: Changed) -> None:
         subscription = change.subscription
@@ -204,7 +316,10 @@ class Node:
         else:
             self._subscriptions[subscription.id] = subscription
             self._dialects[subscription.id] = subscription.form.dialect
+        self.consumers.changed(subscription)
         self.engine.changed(change)
+        self.pulling.changed(change)
+        self.publishers.changed(subscription)
 
 
 def new_cause() -> str:

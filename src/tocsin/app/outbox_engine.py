@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from tocsin.app.sending import turn
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place
 from tocsin.model.delivery import Delivery
@@ -25,6 +26,7 @@ class OutboxEngine:
     def __init__(self, store: Store, outbox: Outbox) -> None:
         self._store, self._outbox = store, outbox
         self.deliverer: Deliverer
+        self.overload: str | None = None
         self.matched_to = 0
         self.matched = 0
         self._last_row = 0
@@ -34,13 +36,15 @@ class OutboxEngine:
 
     def start(self, deliverer: Deliverer) -> None:
         self.deliverer = deliverer
+        for subscription in self._store.current():
+            turn(deliverer, subscription)
 
     def changed(self, change: Changed) -> None:
         if change.subscription.state == "ended":
             self._standing.discard(change.subscription.id)
-            self.deliverer.forget(change.subscription.id)
         else:
             self._standing.add(change.subscription.id)
+        turn(self.deliverer, change.subscription)
 
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
         """Spark reads it from the log."""
@@ -76,6 +80,11 @@ class OutboxEngine:
         """Spark may need any of it that is in no published batch yet."""
         last = self._outbox.last()
         return 0 if last is None else int(msgspec.json.decode(last.end).get(log, 0))
+
+    async def weigh(self, most: int) -> None:
+        """Senders that do not keep up with what is published are felt by who publishes."""
+        over = await asyncio.to_thread(self._outbox.holds_more_than, most)
+        self.overload = f"more than {most} deliveries wait to be sent" if over else None
 
     def all_offered(self) -> bool:
         return not self._outbox.pending(self._last_row, 1)

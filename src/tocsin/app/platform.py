@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tocsin.app.access import is_closed
 from tocsin.app.demo import Demo, demo
 from tocsin.app.node import Node
 from tocsin.app.outbox_engine import OutboxEngine
@@ -83,6 +84,8 @@ class Platform:
 
 @contextlib.asynccontextmanager
 async def platform(settings: Settings, with_demo: bool, report: Callable[[str], None]) -> AsyncIterator[Platform]:
+    if with_demo and (is_closed(settings) or settings.tls.certificate is not None):
+        raise PlatformFailed("the demo neither says who it is nor speaks TLS; start without --demo, or without these")
     async with contextlib.AsyncExitStack() as stack:
         began = time.monotonic()
         node = await stack.enter_async_context(serving(settings, report))

@@ -12,6 +12,7 @@ _DECIMAL_SIZES = {"TB": 10**12, "GB": 10**9, "MB": 10**6, "kB": 10**3}
 _DURATION = re.compile(r"(?:[0-9]{1,12}(?:\.[0-9]+)?(?:ms|[dhms]) *)+")
 _DURATION_PART = re.compile(r"([0-9.]+)(ms|[dhms])")
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?) ?([KMGT]i?B|B)?", re.IGNORECASE)
+_ORIGIN = re.compile(r"\*|[a-z0-9.:\[\]_-]+")
 NONE = "none"
 
 
@@ -106,8 +107,24 @@ def _filled(text: str) -> str:
     return text
 
 
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(text)
+    return text == "true"
+
+
+FLAG = Kind("true or false", _flag, lambda value: "true" if value else "false")
+def _origins(text: str) -> tuple[str, ...]:
+    names = tuple(each.strip().lower() for each in text.split(","))
+    if not all(_ORIGIN.fullmatch(each) for each in names):
+        raise ValueError(text)
+    return names
+
+
 DURATION = Kind("a duration such as 250ms, 30s, 5m, 1h or 7d", _positive_duration, duration_text)
 SIZE = Kind("a size such as 512KiB, 1MiB or 2GiB", _positive_size, size_text)
 BASE_URL = Kind("an address such as http://broker.example:8080", _base_url)
 HOST = Kind("a host name or address", _filled)
 FOLDER = Kind("a folder", lambda text: Path(_filled(text)))
+ORIGINS = Kind("* or names such as events.example.com, by commas", _origins, ",".join)
+FILE_NAME = Kind("a file", lambda text: Path(_filled(text)))

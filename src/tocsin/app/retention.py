@@ -7,10 +7,11 @@ from itertools import takewhile
 
 import msgspec
 
-from tocsin.app.embedded import EmbeddedEngine, own_lanes
+from tocsin.app.embedded import EmbeddedEngine
 from tocsin.app.node import Node
 from tocsin.app.outbox_engine import OutboxEngine
-from tocsin.delivery.entry import Entry, Place
+from tocsin.app.sending import own_lanes
+from tocsin.delivery.entry import LAST_INDEX, Entry, Place
 from tocsin.model.delivery import Outcome
 from tocsin.model.identity import SECOND, SubscriptionId
 from tocsin.store.log import Log
@@ -18,7 +19,6 @@ from tocsin.store.outbox import Outbox
 from tocsin.store.segment import Segment
 
 _PAGE = 1000
-_LAST_INDEX = 1 << 30
 ABANDONED = 86_400 * SECOND
 
 
@@ -73,7 +73,7 @@ async def _give_up(node: Node, name: SubscriptionId, place: Place, end: int) -> 
     now = own_lanes(node.engine.deliverer.unsettled()).get(name)
     lost = [] if now is None else [entry for entry in unsettled if entry.place > now]
     if lost:
-        node.sending.move_on(name, (end - 1, _LAST_INDEX))
+        node.sending.move_on(name, (end - 1, LAST_INDEX))
         for entry in lost:
             _bury(node, entry)
 

@@ -1,18 +1,24 @@
 """What the two engines have in common: settling outcomes, dead letters, re-driving, checkpoints."""
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
+from tocsin.app.failing import InARow
+from tocsin.app.notices import ENDING, EndNotices, Notice
+from tocsin.app.settings import DeliverySettings
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place
+from tocsin.delivery.entry import Entry, Place, Undeliverable
+from tocsin.flow.lifetime import too_late
 from tocsin.model.delivery import Delivery, Outcome
-from tocsin.model.identity import SubscriptionId
+from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Changed
+from tocsin.model.subscription import Subscription
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import CannotAppend
@@ -20,6 +26,7 @@ from tocsin.store.log import Log
 
 MOST_REDRIVEN = 1000  # in memory at a time; the rest waits in the store
 MOST_TOLD = 100_000  # outcomes that wait for their log; the history is the poorer for what is beyond, delivery is not
+FAILING = "failing"  # why a subscription is held that is about to be ended
 REDRIVEN = "again:"  # a lane of its own: what is tried again must not wait behind what is new, nor be taken for old
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -28,6 +35,7 @@ class Engine(Protocol):
     """Decides what is offered to the deliverer: by matching here, or from the outbox that Spark fills."""
 
     deliverer: Deliverer
+    overload: str | None  # why no more can be taken, at the moment
 
     def changed(self, change: Changed) -> None: ...
 
@@ -47,9 +55,13 @@ class Engine(Protocol):
 class Sending:
     """Collects outcomes and writes them in batches: dead letters with the cursors, all of them for the history."""
 
-    def __init__(self, store: Store, outcomes: Log) -> None:
-        self._store, self.outcomes = store, outcomes
+    def __init__(self, store: Store, outcomes: Log, asked: DeliverySettings | None = None) -> None:
+        asked = asked or DeliverySettings()
+        self._store, self.outcomes, self._lifetime = store, outcomes, asked.lifetime
         self.engine: Engine | None = None
+        self.remake: Callable[[DeadLetter], DeadLetter] = lambda letter: letter
+        self.notices = EndNotices()
+        self.in_a_row = InARow(asked.end_after)
         self.delivered: Counter[SubscriptionId] = Counter()
         self._told: list[Outcome] = []
         self._dead: list[DeadLetter] = []
@@ -62,18 +74,35 @@ class Sending:
         self._saving = asyncio.Lock()
 
     def prepare(self, entry: Entry) -> Delivery:
+        """Who has a dead letter tried again wants it sent, however old it is."""
         assert self.engine is not None
-        return entry.what.delivery if isinstance(entry.what, DeadLetter) else self.engine.prepare(entry)
+        if isinstance(entry.what, DeadLetter | Notice):
+            delivery, late = entry.what.delivery, None
+        else:
+            delivery = self.engine.prepare(entry)
+            late = self._too_late(delivery)
+        if late is not None or not delivery.is_made():
+            raise Undeliverable(delivery, late or delivery.body.decode(errors="replace"))
+        return delivery
+
+    def _too_late(self, delivery: Delivery) -> str | None:
+        if self._lifetime is None and delivery.expires is None:
+            return None
+        return too_late(delivery.when, delivery.expires, Instant(time.time_ns()), self._lifetime)
 
     def settled(self, entry: Entry, delivery: Delivery, outcome: Outcome) -> None:
         if entry.subscription == self._passed_over:
             return
-        self._told.append(outcome)
         result, letter = outcome.result, entry.what
+        if isinstance(letter, Notice):
+            self._told_of_the_end(entry, outcome)
+            return
+        self._told.append(outcome)
         if result == "retry":
             return
         if result == "delivered":
             self.delivered[outcome.match.subscription] += 1
+            self.in_a_row.delivered(outcome.match.subscription)
         if isinstance(letter, DeadLetter):
             self._redriven.append(letter.id)
             if result == "delivered":
@@ -82,11 +111,21 @@ class Sending:
             self.engine.settled(entry)
         if result == "dead":
             self._bury(delivery, outcome, letter.attempts if isinstance(letter, DeadLetter) else 0)
+            if not isinstance(letter, DeadLetter) and self.in_a_row.died(outcome):
+                assert self.engine is not None
+                self.engine.deliverer.hold(entry.subscription, FAILING)
+
+    def _told_of_the_end(self, entry: Entry, outcome: Outcome) -> None:
+        """Its lane has served; not at once, for the deliverer is not done with it."""
+        if outcome.result != "retry" and self.engine is not None:
+            asyncio.get_running_loop().call_soon(self.engine.deliverer.forget, entry.subscription)
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         if subscription.startswith(REDRIVEN):
             waiting = (each for each in self._redriving.values() if each.subscription == subscription)
             return [each for each in waiting if each.place > after][:limit]
+        if subscription.startswith(ENDING):
+            return ()
         assert self.engine is not None
         return await self.engine.backlog(subscription, after, limit)
 
@@ -136,6 +175,8 @@ class Sending:
             known = len(self._redriving)
             letters = await asyncio.to_thread(self._store.redriven, MOST_REDRIVEN + known)
             fresh = [letter for letter in letters if letter.id not in self._redriving]
+            if not all(letter.delivery.is_made() for letter in fresh):
+                fresh = await asyncio.to_thread(lambda: [self.remake(letter) for letter in fresh])
             room = MOST_REDRIVEN - known
             self._more_to_redrive = len(fresh) > room or len(letters) == MOST_REDRIVEN + known
             for letter in fresh[:room]:
@@ -152,9 +193,8 @@ class Sending:
         """The subscription goes on behind that place; what waited before it is the caller's to account for."""
         assert self.engine is not None
         self._passed_over = subscription
-        self.engine.deliverer.forget(subscription)
+        self.engine.deliverer.restart(subscription, place)
         self._passed_over = None
-        self.engine.deliverer.seed(subscription, place)
 
     def bury(self, delivery: Delivery, outcome: Outcome) -> None:
         self._told.append(outcome)
@@ -162,3 +202,20 @@ class Sending:
 
     def _bury(self, delivery: Delivery, outcome: Outcome, before: int) -> None:
         self._dead.append(DeadLetter(0, delivery, outcome.when, outcome.detail, before + outcome.attempt))
+
+
+def turn(deliverer: Deliverer, subscription: Subscription) -> None:
+    """What waits for a paused subscription is held, also what is tried again; it goes on when that is resumed."""
+    again = SubscriptionId(REDRIVEN + subscription.id)
+    if subscription.state == "ended":
+        deliverer.forget(subscription.id)
+        deliverer.release(again)
+        return
+    act = deliverer.release if subscription.state == "active" else deliverer.hold
+    act(subscription.id)
+    act(again)
+
+
+def own_lanes(places: Mapping[SubscriptionId, Place]) -> dict[SubscriptionId, Place]:
+    """Without the lanes of what is tried again or tells of an end: no place of theirs is one of the log."""
+    return {name: place for name, place in places.items() if not name.startswith((REDRIVEN, ENDING))}

@@ -4,10 +4,12 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Callable
 
+from tocsin.app.access import gate_of, require_users, tls_context
 from tocsin.app.collector import patient_collector
 from tocsin.app.lifecycle import LOOPBACK, open_node
 from tocsin.app.node import Node
 from tocsin.app.settings import Settings
+from tocsin.app.tcp import tcp_doors, tcp_listener
 from tocsin.wire.addresses import place
 from tocsin.wire.doors import doors
 from tocsin.wire.server import listen, served
@@ -16,16 +18,28 @@ from tocsin.wire.server import listen, served
 @contextlib.asynccontextmanager
 async def serving(settings: Settings, report: Callable[[str], None]) -> AsyncIterator[Node]:
     """Doors open when the node stands, and shut before it drains."""
+    require_users(settings)
+    tls = tls_context(settings)
     listener = listen(settings.listen.host, settings.listen.port)
     host, port = settings.listen.host, listener.getsockname()[1]
-    base_url = settings.advertise or f"http://{_shown(host)}:{port}"
-    own = {place(base_url), *((each, port) for each in (host, *LOOPBACK))}
+    base_url = settings.advertise or f"{'http' if tls is None else 'https'}://{_shown(host)}:{port}"
+    tcp = tcp_listener(settings)
+    ports = {port, *([] if tcp is None else [tcp.getsockname()[1]])}
+    own = {place(base_url), *((each, number) for each in (host, *LOOPBACK) for number in ports)}
     try:
-        async with open_node(settings, base_url, report, own) as node, served(doors(node), listener):
-            with patient_collector():
+        async with (
+            open_node(settings, base_url, report, own) as node,
+            gate_of(node) as gate,
+            served(doors(node, gate), listener, tls),
+            tcp_doors(gate, tcp),
+        ):
+            with patient_collector(), contextlib.ExitStack() as stack:
+                stack.callback(node.pulling.stop_waiting)
                 yield node
     finally:
         listener.close()
+        if tcp is not None:
+            tcp.close()
 
 
 def _shown(host: str) -> str:

@@ -9,7 +9,20 @@ from typing import Annotated, Any, Literal, get_type_hints
 
 from msgspec import Struct, field
 
-from tocsin.app.quantities import BASE_URL, DURATION, FOLDER, HOST, SIZE, Kind, one_of, optional, whole
+from tocsin.app.quantities import (
+    BASE_URL,
+    DURATION,
+    FILE_NAME,
+    FLAG,
+    FOLDER,
+    HOST,
+    ORIGINS,
+    SIZE,
+    Kind,
+    one_of,
+    optional,
+    whole,
+)
 
 FILE = "tocsin.toml"
 PREFIX = "TOCSIN_"
@@ -38,6 +51,10 @@ class Limits(Struct, frozen=True):
     default_lease: Duration = 3_600.0
     longest_lease: Duration = 86_400.0
     dedup_window: Count = 100_000
+    pull_queue: Count = 10_000
+    pull_idle: Duration = 86_400.0
+    waiting_bytes: Size = 64 << 20
+    outbox_rows: Count = 1_000_000
 
 
 class LogSettings(Struct, frozen=True):
@@ -54,6 +71,43 @@ class DeliverySettings(Struct, frozen=True):
     queue: Count = 1000
     breaker_failures: Count = 5
     breaker_cooldown: Duration = 30.0
+    mode: Annotated[Literal["queue", "direct"], one_of("queue", "direct")] = "queue"
+    lifetime: Annotated[float | None, optional(DURATION)] = None
+    end_after: Annotated[int | None, optional(whole(1))] = None
+    consent: Annotated[Literal["off", "ask"], one_of("off", "ask")] = "off"
+    consent_wait: Duration = 600.0
+    consent_rate: Count = 60_000  # requests a minute that are asked for
+    credentials_over_http: Annotated[bool, FLAG] = False
+    ca_file: Annotated[Path | None, optional(FILE_NAME)] = None
+    client_cert: Annotated[Path | None, optional(FILE_NAME)] = None
+    client_key: Annotated[Path | None, optional(FILE_NAME)] = None
+
+
+class TopicSettings(Struct, frozen=True):
+    fixed: Annotated[bool, FLAG] = False
+
+
+class AccessSettings(Struct, frozen=True):
+    """`on` asks everybody who they are, also on loopback; `open` asks nobody, also elsewhere."""
+
+    on: Annotated[bool, FLAG] = False
+    open: Annotated[bool, FLAG] = False
+    clock_skew: Duration = 300.0
+    clear_text: Annotated[Literal["never", "loopback", "always"], one_of("never", "loopback", "always")] = "never"
+    webhook_origins: Annotated[tuple[str, ...], ORIGINS] = ("*",)
+
+
+class TlsSettings(Struct, frozen=True):
+    certificate: Annotated[Path | None, optional(FILE_NAME)] = None
+    key: Annotated[Path | None, optional(FILE_NAME)] = None
+    client_ca: Annotated[Path | None, optional(FILE_NAME)] = None
+    require_client: Annotated[bool, FLAG] = False
+
+
+class TcpSettings(Struct, frozen=True):
+    """SOAP over TCP with DIME frames; without a port it is not served."""
+
+    port: Annotated[int | None, optional(whole(0, 65535))] = None
 
 
 class PipelineSettings(Struct, frozen=True):
@@ -72,6 +126,10 @@ class Settings(Struct, frozen=True):
     log: LogSettings = LogSettings()
     delivery: DeliverySettings = DeliverySettings()
     pipeline: PipelineSettings = PipelineSettings()
+    tcp: TcpSettings = TcpSettings()
+    access: AccessSettings = AccessSettings()
+    tls: TlsSettings = TlsSettings()
+    topics: TopicSettings = TopicSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -214,14 +272,16 @@ def _values(given: Iterable[Given], problems: list[str]) -> dict[str, Any]:
     for each in given:
         kind = KINDS[each.setting]
         try:
-            values[each.setting] = kind.read(_text(each.value))
+            values[each.setting] = kind.read(_text(each.value, kind))
         except ValueError:
             problems.append(f"{each.setting} = {each.value!r} (from {each.origin}): expected {kind.expects}")
     return values
 
 
-def _text(value: object) -> str:
+def _text(value: object, kind: Kind) -> str:
     # A bool is an int to Python, but `port = true` is a mistake.
+    if isinstance(value, bool) and kind is FLAG:
+        return FLAG.write(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError(value)
     return str(value).strip()
@@ -243,6 +303,21 @@ def _contradictions(settings: Settings) -> Iterator[str]:
     ]:
         if value_of(settings, low) > value_of(settings, high):
             yield f"{_shown(settings, low)} is longer than {_shown(settings, high)}"
+    if settings.delivery.mode == "direct" and settings.engine != "embedded":
+        yield f"{_shown(settings, 'delivery.mode')} needs the embedded engine, not {_shown(settings, 'engine')}"
+    if settings.access.on and settings.access.open:
+        yield f"{_shown(settings, 'access.on')} is the contrary of {_shown(settings, 'access.open')}"
+    yield from _incomplete_tls(settings)
+
+
+def _incomplete_tls(settings: Settings) -> Iterator[str]:
+    for name, needs in [
+        ("tls.key", "tls.certificate"),
+        ("tls.client_ca", "tls.certificate"),
+        ("tls.require_client", "tls.client_ca"),
+    ]:
+        if value_of(settings, name) and not value_of(settings, needs):
+            yield f"{_shown(settings, name)} needs {needs}"
 
 
 def _shown(settings: Settings, name: str) -> str:

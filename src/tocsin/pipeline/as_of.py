@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from tocsin.flow.flow import Flow
+from tocsin.model.records import Changed
 from tocsin.model.subscription import Position, Subscription
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.places import Places
@@ -18,6 +19,7 @@ class Standing(Protocol):
     flow: Flow
 
     def bring_to(self, offset: int) -> None: ...
+    def is_first(self, change: Changed) -> bool: ...
     def step(self, offset: int, change: Subscription | None) -> None: ...
 
 
@@ -47,6 +49,12 @@ class AsOf:
                 self.flow.apply(subscription)
         self._at = offset
 
+    def is_first(self, change: Changed) -> bool:
+        """Whether the subscription begins before its first record, and this is it."""
+        subscription = change.subscription
+        new = subscription.state != "ended" and subscription.id not in self.flow
+        return new and subscription.since.offset < change.at.offset
+
     def step(self, offset: int, change: Subscription | None) -> None:
         """Past the record at that offset, and what it changed."""
         if change is not None:
@@ -64,6 +72,11 @@ class Frozen:
 
     def bring_to(self, offset: int) -> None:
         pass
+
+    def is_first(self, change: Changed) -> bool:
+        """All that it asks for is met in its turn."""
+        del change
+        return False
 
     def step(self, offset: int, change: Subscription | None) -> None:
         pass

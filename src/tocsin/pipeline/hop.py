@@ -2,16 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 import msgspec
 
-from tocsin.flow.flow import Flow, normalise
+from tocsin.flow.flow import Flow, normalise, unmade
+from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.model.delivery import Delivery, Outcome
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed
 from tocsin.model.subscription import Subscription
 from tocsin.pipeline.as_of import Standing
-from tocsin.store.codec import Undecodable, decode
+from tocsin.pipeline.earlier import earlier
+from tocsin.store.codec import Undecodable, decode, is_change
+from tocsin.store.log_reader import LogReader
 
 _decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
@@ -26,7 +30,10 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A notification and who wants it. `deliveries` is empty where nothing is to be sent."""
+    """A notification and who wants it. `deliveries` is empty where nothing is to be sent.
+
+    One that could not be written is among them too: the node makes a dead letter of it.
+    """
 
     notification: Notification
     matched: tuple[Subscription, ...]
@@ -36,22 +43,38 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """All that came of one record."""
+    """All that came of one record; or, `late`, of one before it for who subscribed there from an earlier place."""
 
     offset: int
     told: tuple[Told, ...] = ()
     failed: tuple[Failed, ...] = field(default=())
+    late: bool = False
 
 
-def hop(frames: Iterator[tuple[int, bytes]], standing: Standing, *, customise: bool) -> Iterator[Seen]:
-    """What came of each record, in the order of the log."""
+def hop(
+    frames: Iterator[tuple[int, bytes]], standing: Standing, *, customise: bool, log: LogReader | None = None
+) -> Iterator[Seen]:
+    """What came of each record, in the order of the log. `log` is where subscriptions find what was before them."""
     first = next(frames, None)
     if first is None:
         return
     standing.bring_to(first[0])
-    yield _see(*first, standing, customise)
-    for offset, payload in frames:
+    for offset, payload in chain((first,), frames):
+        if log is not None and is_change(payload):
+            yield from _catch_up(payload, standing, customise, log)
         yield _see(offset, payload, standing, customise)
+
+
+def _catch_up(payload: bytes, standing: Standing, customise: bool, log: LogReader) -> Iterator[Seen]:
+    """All of it before anything newer, and never at once in memory."""
+    try:
+        change = decode(payload)
+    except Undecodable:  # told of in its turn
+        return
+    if isinstance(change, Changed) and standing.is_first(change):
+        for notification in earlier(change, log):
+            told = _tell_all(notification, (change.subscription,), standing.flow, customise)
+            yield Seen(change.at.offset, (told,), late=True)
 
 
 def _see(offset: int, payload: bytes, standing: Standing, customise: bool) -> Seen:
@@ -61,6 +84,8 @@ def _see(offset: int, payload: bytes, standing: Standing, customise: bool) -> Se
             case Changed(subscription=change):
                 return Seen(offset)
             case Accepted() as record:
+                if addressed_to(record) is not None:  # for a pull point alone
+                    return Seen(offset, tuple(Told(each, ()) for each in normalise(record)))
                 return Seen(offset, tuple(_tell(each, standing.flow, customise) for each in normalise(record)))
     except Exception as problem:  # one record must not stop all that follow; it is counted and kept with its reason
         return Seen(offset, failed=(Failed(_reason(problem)),))
@@ -69,18 +94,22 @@ def _see(offset: int, payload: bytes, standing: Standing, customise: bool) -> Se
 
 
 def _tell(notification: Notification, flow: Flow, customise: bool) -> Told:
-    matched = tuple(flow.match(notification))
+    return _tell_all(notification, tuple(flow.match(notification)), flow, customise)
+
+
+def _tell_all(notification: Notification, matched: tuple[Subscription, ...], flow: Flow, customise: bool) -> Told:
     if not customise:
         return Told(notification, matched)
     deliveries: list[Delivery] = []
     failed: list[Failed] = []
     for subscription in matched:
-        if subscription.consumer is None:  # a pull point is filled by its node
+        if pulled_by(subscription) is not None:  # a pull point is filled by its node
             continue
         try:
             deliveries.append(flow.deliver(notification, subscription))
         except Exception as problem:
             failed.append(Failed(_reason(problem), subscription.id))
+            deliveries.append(unmade(notification, subscription, problem))
     return Told(notification, matched, tuple(deliveries), tuple(failed))
 
 

@@ -29,6 +29,10 @@ class Sink:
             self.part.add(table, row, size)
 
     def add_seen(self, seen: Seen) -> None:
+        if seen.late:  # the record and its notifications have their rows
+            for told in seen.told:
+                self._add_matched(told)
+            return
         self.counted[RECORDS] += 1
         for failed in seen.failed:
             self._add_failed(LOG, seen.offset, failed)
@@ -46,6 +50,10 @@ class Sink:
     def _add_told(self, told: Told) -> None:
         said = told.notification
         self.add(NOTIFICATIONS, _notification_row(said), len(said.payload.data))
+        self._add_matched(told)
+
+    def _add_matched(self, told: Told) -> None:
+        said = told.notification
         for subscription in told.matched:
             self.add(MATCHES, (said.id, *_place(said), subscription.id, said.when // 1_000))
         for delivery in told.deliveries:

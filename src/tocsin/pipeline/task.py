@@ -1,6 +1,7 @@
 """What one task of a batch does: the hop over its records, rows into tables, and one row back to the driver."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +11,11 @@ from pyspark import TaskContext
 from tocsin.pipeline.as_of import Standing, as_of, frozen
 from tocsin.pipeline.hop import decode_outcomes, hop
 from tocsin.pipeline.part import Part
+from tocsin.pipeline.places import Places
 from tocsin.pipeline.rows import RECORDS, Sink
 from tocsin.pipeline.source import LOG
 from tocsin.pipeline.tables import DELIVERIES, KEPT
+from tocsin.store.log_reader import LogReader
 
 COUNTS = (RECORDS, *KEPT, DELIVERIES)
 RESULT = pa.schema(
@@ -55,9 +58,10 @@ class Task:
     def _keep(self, log: str, frames: Frames, sink: Sink) -> int:
         offset = -1
         if log == LOG:
-            for seen in hop(frames, self._standing(), customise=self.customise):
-                sink.add_seen(seen)
-                offset = seen.offset
+            with closing(LogReader(Places(self.data).log(LOG))) as reader:
+                for seen in hop(frames, self._standing(), customise=self.customise, log=reader):
+                    sink.add_seen(seen)
+                    offset = seen.offset
         else:
             for offset, payload in frames:
                 sink.add_outcomes(offset, decode_outcomes(payload))

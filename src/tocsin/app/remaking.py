@@ -1,0 +1,49 @@
+"""Dead letters that could not be written are written again from the log, when they are tried again."""
+
+from bisect import bisect_right
+
+import msgspec
+
+from tocsin.flow.flow import Flow, normalise, unmade
+from tocsin.model.delivery import Delivery
+from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted
+from tocsin.model.subscription import Subscription
+from tocsin.store.codec import decode
+from tocsin.store.database import Store
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.log_reader import LogReader
+
+
+class Remaking:
+    """Rules change, and so does what can be written; whatever still cannot be keeps its place and gets its reason."""
+
+    def __init__(self, flow: Flow, store: Store, reader: LogReader) -> None:
+        self._flow, self._store, self._reader = flow, store, reader
+
+    def __call__(self, letter: DeadLetter) -> DeadLetter:
+        if letter.delivery.is_made():
+            return letter
+        return msgspec.structs.replace(letter, delivery=self._made(letter.delivery))
+
+    def _made(self, delivery: Delivery) -> Delivery:
+        said, subscription = self._notification(delivery), self._subscription(delivery)
+        if said is None or subscription is None:
+            return delivery
+        try:
+            return self._flow.deliver(said, subscription)
+        except Exception as problem:
+            return unmade(said, subscription, problem)
+
+    def _notification(self, delivery: Delivery) -> Notification | None:
+        offset = delivery.at.offset
+        for _, payload in self._reader.kept_frames(offset, offset + 1):
+            record = decode(payload)
+            return normalise(record)[delivery.index] if isinstance(record, Accepted) else None
+        return None
+
+    def _subscription(self, delivery: Delivery) -> Subscription | None:
+        """As its notification met it; one that subscribed from before it was there, as it was at first."""
+        history = self._store.history(delivery.match.subscription)
+        place = bisect_right([change.at.offset for change in history], delivery.at.offset)
+        return history[max(0, place - 1)].subscription if history else None

@@ -1,0 +1,38 @@
+"""SOAP over TCP before a node: the same handling as behind the HTTP doors."""
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+
+from tocsin.app.settings import Settings
+from tocsin.mediation import dialects, soap, wsn_1_3
+from tocsin.mediation.operations import Context, Reply
+from tocsin.model.refusal import Refusal
+from tocsin.wire.access import Gate
+from tocsin.wire.server import listen
+from tocsin.wire.soap_door import SoapDoor
+from tocsin.wire.tcp_door import TcpDoor, tcp_served
+
+
+def tcp_listener(settings: Settings) -> socket.socket | None:
+    """At the host that HTTP is served at, so that who may connect is decided once; none without a port."""
+    return None if settings.tcp.port is None else listen(settings.listen.host, settings.tcp.port)
+
+
+@contextlib.asynccontextmanager
+async def tcp_doors(gate: Gate, listener: socket.socket | None) -> AsyncIterator[None]:
+    if listener is None:
+        yield
+        return
+    broker, door = gate.broker, SoapDoor(gate.broker, gate.admit)
+
+    async def handle(path: str, content_type: str, body: bytes) -> Reply | None:
+        headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
+        return await door.handle({"type": "tcp", "path": path, "headers": headers, "client": None}, body)
+
+    def refuse(content_type: str, refusal: Refusal) -> Reply:
+        context = Context(wsn_1_3.NAME, soap.guess_soap(content_type), None)
+        return dialects.fault(context, refusal, broker.now())
+
+    async with tcp_served(TcpDoor(handle, refuse, broker.body_limit), listener):
+        yield
