@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 from tocsin.mediation import cloudevents, wse_2004_08, wsn_1_3
+from tocsin.mediation.dialects import customise, event_dialect, normalise, open_in_full
 from tocsin.mediation.namespaces import SOAP_12, TOPICS, WSA_2005, WSN, WSN_CONSUMER
 from tocsin.model.identity import Instant, Node, SubscriptionId
 from tocsin.model.records import Accepted
@@ -91,6 +92,20 @@ def cloud_event(alert: Alert, random: Random) -> Accepted:
     return _accepted("/events", cloudevents.NAME, event, alert, random, headers)
 
 
+def written(alert: Alert, random: Random, form: Form) -> Accepted:
+    """By the tables of a SOAP dialect, as a publisher that follows its specification writes it.
+
+    Raw events tell no dialect: the door takes them all for the same.
+    """
+    door = "/broker" if form.wrapped else "/broker/publish"
+    (notification,) = normalise(wse_event(alert, random))
+    publisher = Subscription(
+        SubscriptionId(""), None, Endpoint(f"{BASE_URL}{door}"), None, form, (), Position(Node("n"), 0), None
+    )
+    _, body = customise(notification, publisher, BASE_URL)
+    return _accepted(door, event_dialect(open_in_full(body)), body, alert, random)
+
+
 def _accepted(
     door: str, dialect: str, body: bytes, alert: Alert, random: Random, headers: tuple[tuple[str, str], ...] = ()
 ) -> Accepted:
@@ -98,8 +113,7 @@ def _accepted(
     return Accepted(Position(Node("n"), alert.number), when, door, dialect, headers, None, alert.id[9:], body)
 
 
-def subscribers(dialect: str) -> list[Subscription]:
-    form = Form(dialect, "1.2", "2005/08")
+def subscribers(form: Form) -> list[Subscription]:
     consumers = (Endpoint(f"http://consumer-{number}.example.org/in") for number in range(8))
     since = Position(Node("n"), 0)
     return [

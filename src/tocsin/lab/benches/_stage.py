@@ -77,11 +77,15 @@ class Stage(Struct, frozen=True):
 
 
 @contextlib.contextmanager
-def stage(folder: Path) -> Iterator[Stage]:
+def stage(folder: Path, *settings: str) -> Iterator[Stage]:
+    """The settings are those of the broker, each as NAME=VALUE."""
     file = folder / "progress"
-    sink_command = [sys.executable, "-m", "tocsin.lab.benches._sink", str(file)]
-    broker_command = [sys.executable, "-m", "tocsin", "serve", "--port", "0", "--data", str(folder / "data"), "--json"]
-    with _started(sink_command) as (sink, told), _started(broker_command) as (broker, listening):
+    broker_command = ["serve", "--port", "0", "--data", str(folder / "data"), "--json"]
+    broker_command += [word for each in settings for word in ("--set", each)]
+    with (
+        started([str(file)], "tocsin.lab.benches._sink") as (sink, told),
+        started(broker_command) as (broker, listening),
+    ):
         with file.open("rb") as opened:
             page = mmap.mmap(opened.fileno(), COUNT.size, access=mmap.ACCESS_READ)
         port = int(listening["url"].rpartition(":")[2])
@@ -89,8 +93,9 @@ def stage(folder: Path) -> Iterator[Stage]:
 
 
 @contextlib.contextmanager
-def _started(command: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
+def started(arguments: Sequence[str], module: str = "tocsin") -> Iterator[tuple[int, dict[str, Any]]]:
     """A process whose first line is JSON; it is told to end on the way out."""
+    command = [sys.executable, "-m", module, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         try:

@@ -114,9 +114,9 @@ class _Flooding:
 def _latency(set_up: Stage, seed: int, sizes: Sizes) -> Iterator[Result]:
     set_up.broker.subscribe(f"http://127.0.0.1:{set_up.sink.port}/0")
     warm_up = 2
-    _delays(set_up, seed, sizes, first=0, slices=warm_up)
+    delays(set_up, seed, sizes, first=0, slices=warm_up)
     first = 2 * warm_up * sizes.slice_messages
-    through, direct, synced = _delays(set_up, seed, sizes, first=first, slices=sizes.slices)
+    through, direct, synced = delays(set_up, seed, sizes, first=first, slices=sizes.slices)
     ours, floor = timing(through), timing([post + sync for post, sync in zip(direct, synced, strict=True)])
     yield against_floor(
         f"latency at {sizes.per_second} messages/s, durable",
@@ -145,7 +145,7 @@ def _quietest(through: Sequence[int], direct: Sequence[int], synced: Sequence[in
 Delays = tuple[list[int], list[int], list[int]]
 
 
-def _delays(set_up: Stage, seed: int, sizes: Sizes, *, first: int, slices: int) -> Delays:
+def delays(set_up: Stage, seed: int, sizes: Sizes, *, first: int, slices: int) -> Delays:
     """Nanoseconds from the start of each POST until the sink has the message, through the broker and without; syncs."""
     set_up.reset()
     file = str(set_up.folder / "floor")
