@@ -1,4 +1,4 @@
-"""publish, subscribe, renew, unsubscribe and dead-letters against a running broker."""
+"""publish, subscribe, pull, what manages subscriptions, and dead-letters, against a running broker."""
 
 import json
 import signal
@@ -8,9 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.broker.people import known, users
+from tests.broker.shell import BrokerProcess
 from tests.cli.commands import TOCSIN, tocsin
 
+from tocsin.model.access import Right
+
 DIALECTS = ("wsn-1.3", "wse-2004-08", "cloudevents")
+READY = "pulling from"
 
 
 def get(url: str) -> Any:
@@ -60,6 +65,79 @@ def test_a_subscription_can_be_renewed_and_ended_by_its_id(broker: str, dialect:
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize("dialect", ["wsn-1.2", "cloudevents"])
+def test_a_subscription_is_paused_looked_at_and_resumed(broker: str, dialect: str) -> None:
+    common = ("--as", dialect, "--broker", broker)
+    made = json.loads(tocsin("subscribe", "--to", "http://127.0.0.1:9/x", "--json", *common).stdout)["id"]
+    assert f"tocsin resume {made}" in tocsin("pause", made, *common).stderr
+    assert get(f"{broker}/api/subscriptions/{made}")["state"] == "paused"
+    assert json.loads(tocsin("status", made, "--json", *common).stdout)["expires"]
+    tocsin("resume", made, *common)
+    assert get(f"{broker}/api/subscriptions/{made}")["state"] == "active"
+    lacks = tocsin("pause", made, "--as", "wse-2004-08", "--broker", broker, check=False)
+    assert lacks.returncode == 1
+    assert "has no Pause; these have: wsn-1.3" in lacks.stderr
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("dialect", ["onvif", "cloudevents"])
+def test_a_pull_point_is_kept_pulled_from_and_destroyed(broker: str, alert: str, dialect: str) -> None:
+    common = ("--as", dialect, "--broker", broker)
+    made = tocsin("pull", "--topic", "flood//.", "--keep", *common).stderr
+    assert "nothing to pull; wait for it with --wait" in made
+    address = made.split("further notice: ")[-1].split("Z: ")[-1].split()[0]
+    tocsin("publish", alert, "--topic", "flood/severe", *common)
+    pulled = json.loads(tocsin("pull", address, "--wait", "20s", "--json", "--destroy", *common).stdout)["items"]
+    assert [(each["topic"], "flood" in each["data"]) for each in pulled] == [("flood/severe", True)]
+    gone = tocsin("pull", address, *common, check=False)
+    assert gone.returncode == 1
+    assert "no subscription" in gone.stderr
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("words", [("pull", "--follow"), ("subscribe", "--print", "--pull")])
+def test_a_terminal_without_an_address_fetches_what_is_published(
+    broker: str, alert: str, words: tuple[str, ...]
+) -> None:
+    command = (*TOCSIN, *words, "--json", "--broker", broker, "--topic", "flood//.")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
+        assert reader.stdout is not None and reader.stderr is not None
+        assert READY in reader.stderr.readline()
+        for number in range(2):
+            tocsin("publish", alert, "--topic", "flood/severe", "--id", f"urn:{number}", "--broker", broker)
+        assert [json.loads(reader.stdout.readline())["id"] for _ in range(2)] == ["urn:0", "urn:1"]
+        reader.send_signal(signal.SIGINT)
+        reader.communicate(timeout=20)
+    assert reader.returncode == 0
+    assert get(f"{broker}/api/subscriptions")["items"] == []
+
+
+@pytest.mark.broker
+def test_what_was_published_before_is_fetched_from_the_log(broker: str, alert: str) -> None:
+    tocsin("publish", alert, "--topic", "flood", "--id", "urn:first", "--broker", broker)
+    said = tocsin("pull", "--from", "0", "--wait", "20s", "--json", "--broker", broker)
+    assert [each["id"] for each in json.loads(said.stdout)["items"]] == ["urn:first"]
+
+
+@pytest.mark.broker
+def test_who_one_is(tmp_path: Path, alert: str) -> None:
+    data, password, token = tmp_path / "data", tmp_path / "password", tmp_path / "token"
+    known(data, "ann", Right("publish"))
+    password.write_text("annann\n")
+    token.write_text(users(data, "token", "ann").split()[-1])
+    process = BrokerProcess.start(data, {"access-on": "true"})
+    try:
+        at = ("publish", alert, "--as", "wsn-1.3", "--broker", process.url)
+        tocsin(*at, "--user", "ann", "--password-file", str(password))
+        tocsin(*at, "--user", "ann", "--password-file", str(password), "--digest")
+        tocsin(*at, "--token-file", str(token))
+        nobody = tocsin(*at, check=False)
+        assert "say who you are with --user" in nobody.stderr
+    finally:
+        process.kill()
+
+
+@pytest.mark.broker
 def test_a_repeated_id_is_accepted_once(broker: str, alert: str) -> None:
     for _ in range(2):
         said = tocsin("publish", alert, "--id", "urn:test:1", "--json", "--broker", broker)
@@ -86,6 +164,7 @@ def test_without_a_broker_it_says_so(alert: str) -> None:
     done = tocsin("publish", alert, "--broker", "http://127.0.0.1:9", check=False)
     assert done.returncode == 1
     assert "could not be reached" in done.stderr
+    assert "`tocsin serve`" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -96,7 +175,15 @@ def test_without_a_broker_it_says_so(alert: str) -> None:
         (("publish", "-", "--topic", "a//b"), "not a path"),
         (("subscribe",), "--to URL"),
         (("subscribe", "--print", "--namespace", "x"), "PREFIX=URI"),
-        (("publish", "-", "--as", "smtp"), "not a dialect"),
+        (("publish", "-", "--as", "smtp"), "choose one of wsn-1.3"),
+        (("publish", "-", "--user", "ann"), "--password-file"),
+        (("publish", "-", "--ca-file", "missing.pem"), "missing.pem"),
+        (("subscribe", "--to", "http://x", "--pull"), "tocsin pull"),
+        (("subscribe", "--print", "--pull", "--mode", "raw"), "nothing is"),
+        (("subscribe", "--to", "http://x", "--mode", "loud"), "choose one of wrapped"),
+        (("pull", "--wait", "soon"), "such as 30s"),
+        (("pull", "x", "--topic", "a"), "leave POINT out"),
+        (("pull", "--as", "wse-2004-08"), "these have: wsn-1.3"),
     ],
 )
 def test_wrong_use_is_told_in_a_sentence(arguments: tuple[str, ...], words: str) -> None:

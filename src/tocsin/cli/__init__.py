@@ -5,7 +5,21 @@ from typing import Annotated
 import typer
 
 from tocsin import __version__
-from tocsin.cli import benches, broker, clients, configuration, letters, mediation, pipeline
+from tocsin.cli import (
+    benches,
+    broker,
+    clients,
+    configuration,
+    doctor,
+    lab,
+    letters,
+    mediation,
+    pipeline,
+    secrets,
+    subscriptions,
+    topics,
+    users,
+)
 
 application = typer.Typer(
     name="tocsin",
@@ -14,10 +28,15 @@ application = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for commands in (broker, clients, mediation, letters, configuration):
+for commands in (broker, clients, mediation, letters, configuration, doctor):
     commands.register(application)
 application.add_typer(pipeline.application, name="pipeline")
 application.add_typer(benches.application, name="bench")
+application.add_typer(lab.application, name="lab")
+application.add_typer(secrets.application, name="secrets")
+application.add_typer(users.application, name="users")
+application.add_typer(subscriptions.application, name="subscriptions")
+application.add_typer(topics.application, name="topics")
 
 
 def _tell_version(asked: bool) -> None:

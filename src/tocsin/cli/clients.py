@@ -1,27 +1,40 @@
-"""`publish`, `subscribe`, `renew`, `unsubscribe`: a client in any dialect."""
+"""`publish`, `subscribe`, `renew`, `status`, `pause`, `resume`, `unsubscribe`, `pull`: a client in any dialect."""
 
 import asyncio
+import contextlib
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tocsin.cli import options
+from tocsin.cli.connection import Connection, connected, read
 from tocsin.cli.output import WRONG_USE, fail, give, say, until_signalled
+
+if TYPE_CHECKING:
+    from tocsin.client import Client, Lease, PullPoint
+
+Subscription = Annotated[str, typer.Argument(help="The id or the address of the subscription.")]
+Topic = Annotated[str, typer.Option(help="A topic expression, e.g. d:earthquake//. with --namespace d=urn:x.")]
+TopicDialect = Annotated[str, typer.Option(help="simple, concrete, full or concrete-set.")]
+Expires = Annotated[str, typer.Option(help="A duration such as PT1H, or a time such as 2030-01-31T12:00:00Z.")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="OFFSET|TIME", help="Begin there in the log, rather than now."),
+]
+AT_ONCE = 20.0
 
 
 def register(application: typer.Typer) -> None:
-    for command in (publish, subscribe, renew, unsubscribe):
-        application.command()(command)
+    for command in (publish, subscribe, renew, status, pause, resume, unsubscribe, pull):
+        application.command()(connected(command))
 
 
 def publish(
+    connection: Connection,
     file: Annotated[str, typer.Argument(help="The payload: a file, or - for standard input.")],
     topic: Annotated[str, typer.Option(help="a/b, or {namespace}a/b.")] = "",
-    dialect: options.Dialect = "cloudevents",
-    broker: options.Broker = options.DEFAULT_BROKER,
     producer: Annotated[str, typer.Option(help="Who publishes: a URI.")] = "",
     kind: Annotated[str | None, typer.Option("--type", help="The CloudEvents type.")] = None,
     media_type: Annotated[str | None, typer.Option(help="By default what the file's name or first byte says.")] = None,
@@ -31,12 +44,12 @@ def publish(
     """Publish one notification; returns when the broker has it on disk."""
     from tocsin.model import names
 
-    payload = sys.stdin.buffer.read() if file == "-" else _read(Path(file))
+    payload = sys.stdin.buffer.read() if file == "-" else read(Path(file))
     found = names.topic(topic) if topic else names.NO_TOPIC
     if found is None:
         fail(f"--topic {topic!r} is not a path such as a/b or {{urn:x}}a/b", WRONG_USE)
 
-    async def work(client: Any) -> None:
+    async def work(client: "Client") -> None:
         name = await client.publish(
             payload,
             media_type=media_type or _media_type(file, payload),
@@ -47,118 +60,221 @@ def publish(
         )
         give({"id": name}) if json else say(f"accepted as {name}")
 
-    _with_client(broker, dialect, work)
+    connection.run(work)
 
 
 def subscribe(
+    connection: Connection,
     to: Annotated[str | None, typer.Option(help="The consumer's address.")] = None,
     show: Annotated[bool, typer.Option("--print", help="Be the consumer, and print what comes.")] = False,
-    topic: Annotated[str, typer.Option(help="A topic expression, e.g. d:earthquake//. with --namespace d=urn:x.")] = "",
-    topic_dialect: Annotated[str, typer.Option(help="simple, concrete or full.")] = "full",
+    pulled: Annotated[bool, typer.Option("--pull", help="With --print: fetch it, for want of an address.")] = False,
+    topic: Topic = "",
+    topic_dialect: TopicDialect = "full",
     namespace: options.Namespace = None,
-    expires: Annotated[str, typer.Option(help="A duration such as PT1H, or a time.")] = "",
-    mode: Annotated[str, typer.Option(help="Of CloudEvents: structured or binary.")] = "structured",
-    dialect: options.Dialect = "cloudevents",
-    broker: options.Broker = options.DEFAULT_BROKER,
+    expires: Expires = "",
+    start: From = None,
+    mode: Annotated[
+        str,
+        typer.Option(help="wrapped or raw; of CloudEvents structured, binary or batched. By default the dialect's."),
+    ] = "",
+    together: Annotated[int, typer.Option(help="How many may come in one message.", min=1)] = 1,
+    secret: Annotated[str, typer.Option(help="The name of a secret to sign or authorise with.")] = "",
+    consent: Annotated[bool, typer.Option("--consent", help="Ask the consumer first (CloudEvents).")] = False,
     json: options.Json = False,
 ) -> None:
     """Subscribe a consumer, or this terminal with --print."""
     if (to is None) != show:
         fail("name the consumer with --to URL, or be it with --print", WRONG_USE)
-    asked = {
+    if pulled and not show:
+        fail("--pull goes with --print; `tocsin pull` fetches from a pull point", WRONG_USE)
+    about: dict[str, Any] = _about(topic, topic_dialect, namespace, expires, start)
+    form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent}
+    if pulled and form != {"mode": "", "together": 1, "secret": "", "consent": False}:
+        fail("--mode, --together, --secret and --consent are about what is sent, and with --pull nothing is", WRONG_USE)
+
+    async def work(client: "Client") -> None:
+        if to is not None:
+            _tell_lease(await client.subscribe(to, **about, **form), json)
+        elif pulled:
+            await _follow_own(client, about, json, AT_ONCE)
+        else:
+            await _consume(client, about | form, json)
+
+    connection.run(work)
+
+
+async def _consume(client: "Client", asked: dict[str, Any], json: bool) -> None:
+    from tocsin.cli.shown import show_received
+
+    with until_signalled() as stop:
+        async with client.listening(received=lambda received: show_received(received, json), **asked) as lease:
+            _tell_lease(lease, json=False)
+            await stop.wait()
+    say("unsubscribed")
+
+
+def renew(
+    connection: Connection, subscription: Subscription, expires: Expires = "", json: options.Json = False
+) -> None:
+    """Renew a subscription or a pull point."""
+
+    async def work(client: "Client") -> None:
+        _tell_lease(await client.renew(subscription, expires), json)
+
+    connection.run(work)
+
+
+def status(connection: Connection, subscription: Subscription, json: options.Json = False) -> None:
+    """Tell until when a subscription stands, and in the JSON API's dialects how."""
+
+    async def work(client: "Client") -> None:
+        found = await client.status(subscription)
+        if json:
+            give({"expires": found.expires or None, "state": found.state or None})
+        else:
+            say(f"{found.state or 'subscribed'} until {found.expires or 'further notice'}")
+
+    connection.run(work)
+
+
+def pause(connection: Connection, subscription: Subscription) -> None:
+    """Hold a subscription: what is published meanwhile is not for it."""
+
+    async def work(client: "Client") -> None:
+        await client.pause(subscription)
+        say(f"paused; go on with `tocsin resume {subscription}`")
+
+    connection.run(work)
+
+
+def resume(connection: Connection, subscription: Subscription) -> None:
+    """Go on with a subscription that was paused."""
+
+    async def work(client: "Client") -> None:
+        await client.resume(subscription)
+        say("resumed")
+
+    connection.run(work)
+
+
+def unsubscribe(connection: Connection, subscription: Subscription) -> None:
+    """End a subscription."""
+
+    async def work(client: "Client") -> None:
+        await client.unsubscribe(subscription)
+        say("unsubscribed")
+
+    connection.run(work)
+
+
+def pull(
+    connection: Connection,
+    point: Annotated[
+        str | None, typer.Argument(help="The id or address of a pull point; without, one is made.")
+    ] = None,
+    topic: Topic = "",
+    topic_dialect: TopicDialect = "full",
+    namespace: options.Namespace = None,
+    expires: Expires = "",
+    start: From = None,
+    wait: Annotated[str, typer.Option(help="How long to wait for the first message, such as 30s.")] = "0s",
+    limit: Annotated[int, typer.Option(help="How many at once, at most.", min=1, max=1000)] = 100,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on until Ctrl-C.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the pull point that was made.")] = False,
+    destroy: Annotated[bool, typer.Option("--destroy", help="Destroy POINT afterwards.")] = False,
+    json: options.Json = False,
+) -> None:
+    """Fetch what waits in a pull point, or in one of its own that is about --topic."""
+    seconds, about = _seconds(wait), _about(topic, topic_dialect, namespace, expires, start)
+    if point is not None and (topic or start or expires or keep):
+        fail("what a pull point is about was said when it was made: leave POINT out to make another", WRONG_USE)
+    if point is None and destroy:
+        fail("a pull point of its own is destroyed anyway, unless you say --keep", WRONG_USE)
+
+    async def work(client: "Client") -> None:
+        if point is not None:
+            await _fetch(client, point, seconds, limit, follow, json)
+            if destroy:
+                await client.destroy_pull_point(point)
+        elif keep:
+            made = await client.create_pull_point(**about)
+            say(f"made a pull point until {made.expires or 'further notice'}: {made.address}")
+            await _fetch(client, made, seconds, limit, follow, json)
+        elif follow:
+            await _follow_own(client, about, json, seconds or AT_ONCE)
+        else:
+            async with client.pulling(**about) as own:
+                await _fetch(client, own, seconds, limit, follow, json)
+
+    connection.run(work)
+
+
+async def _follow_own(client: "Client", about: dict[str, Any], json: bool, seconds: float) -> None:
+    async with client.pulling(**about) as own:
+        say(f"pulling from {own.address}")
+        await _follow(client, own, seconds, 100, json)
+
+
+async def _fetch(
+    client: "Client", point: "PullPoint | str", seconds: float, limit: int, follow: bool, json: bool
+) -> None:
+    from tocsin.cli.shown import notification_parts, show_notification
+
+    if follow:
+        await _follow(client, point, seconds or AT_ONCE, limit, json)
+        return
+    found = await client.pull(point, limit=limit, wait=seconds)
+    if json:
+        give({"items": [notification_parts(each) for each in found]})
+        return
+    for each in found:
+        show_notification(each)
+    if not found:
+        say("there is nothing to pull; wait for it with --wait 30s, or go on with --follow")
+
+
+async def _follow(client: "Client", point: "PullPoint | str", seconds: float, limit: int, json: bool) -> None:
+    """One JSON document a line; what was pulled is printed before the command ends."""
+    from tocsin.cli.shown import notification_parts, show_notification
+
+    with until_signalled() as stop:
+        stopped = asyncio.ensure_future(stop.wait())
+        while not stopped.done():
+            pulling = asyncio.ensure_future(client.pull(point, limit=limit, wait=seconds))
+            await asyncio.wait({pulling, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not pulling.done():
+                pulling.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                for each in await pulling:
+                    give(notification_parts(each)) if json else show_notification(each)
+
+
+def _about(
+    topic: str, topic_dialect: str, namespace: list[str] | None, expires: str, start: str | None
+) -> dict[str, Any]:
+    return {
         "topic": topic,
         "topic_dialect": topic_dialect,
         "namespaces": options.pairs(namespace),
         "expires": expires,
-        "mode": mode,
+        "start": start,
     }
 
-    async def work(client: Any) -> None:
-        if to is not None:
-            lease = await client.subscribe(to, **asked)
-            _tell_lease(lease, json)
-        else:
-            await _consume(client, asked, json)
 
-    _with_client(broker, dialect, work)
-
-
-async def _consume(client: Any, asked: dict[str, Any], json: bool) -> None:
-    from tocsin.cli.shown import show_received
-    from tocsin.client import Consumer
-
-    consumer = Consumer(lambda received: show_received(received, json))
-    with until_signalled() as stop:
-        async with consumer.listening():
-            lease = await client.subscribe(f"{consumer.url}/print", **asked)
-            _tell_lease(lease, json=False)
-            await stop.wait()
-            await client.unsubscribe(lease.address)
-            say("unsubscribed")
-
-
-def renew(
-    subscription: Annotated[str, typer.Argument(help="The id or the address of the subscription.")],
-    expires: Annotated[str, typer.Option(help="A duration such as PT1H, or a time.")] = "",
-    dialect: options.Dialect = "cloudevents",
-    broker: options.Broker = options.DEFAULT_BROKER,
-    json: options.Json = False,
-) -> None:
-    """Renew a subscription."""
-
-    async def work(client: Any) -> None:
-        _tell_lease(await client.renew(_address(client, subscription), expires), json)
-
-    _with_client(broker, dialect, work)
-
-
-def unsubscribe(
-    subscription: Annotated[str, typer.Argument(help="The id or the address of the subscription.")],
-    dialect: options.Dialect = "cloudevents",
-    broker: options.Broker = options.DEFAULT_BROKER,
-) -> None:
-    """End a subscription."""
-
-    async def work(client: Any) -> None:
-        await client.unsubscribe(_address(client, subscription))
-        say("unsubscribed")
-
-    _with_client(broker, dialect, work)
-
-
-def _with_client(broker: str, dialect: str, work: Callable[[Any], Awaitable[None]]) -> None:
-    from tocsin.client.answers import ClientError
-    from tocsin.client.client import Client
-
-    async def run() -> None:
-        client = Client(broker, dialect)
-        try:
-            await work(client)
-        finally:
-            await client.close()
+def _seconds(text: str) -> float:
+    from tocsin.app.quantities import duration
 
     try:
-        asyncio.run(run())
-    except ClientError as error:
-        fail(str(error))
+        return duration(text)
+    except ValueError:
+        fail(f"--wait {text!r} is not a time such as 30s, 500ms or 2m", WRONG_USE)
 
 
-def _tell_lease(lease: Any, json: bool) -> None:
+def _tell_lease(lease: "Lease", json: bool) -> None:
     if json:
         give({"id": lease.id, "address": lease.address, "expires": lease.expires})
     else:
         say(f"subscribed until {lease.expires or 'further notice'}: {lease.address}")
-
-
-def _address(client: Any, subscription: str) -> str:
-    return subscription if "://" in subscription else str(client.address_of(subscription))
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        fail(f"{path}: {error.strerror}")
 
 
 def _media_type(name: str, payload: bytes) -> str:

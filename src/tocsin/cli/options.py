@@ -17,7 +17,6 @@ Setting = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Broker = Annotated[str, typer.Option(help="The broker's address.")]
-Dialect = Annotated[str, typer.Option("--as", help="wsn-1.3, wse-2004-08 or cloudevents.")]
 Namespace = Annotated[list[str] | None, typer.Option(metavar="PREFIX=URI", help="A prefix that the topic uses.")]
 DEFAULT_BROKER = "http://127.0.0.1:8080"
 

@@ -1,60 +1,102 @@
 """`Client`: one broker, one dialect."""
 
-import time
+import asyncio
+import contextlib
 import uuid
+from collections.abc import AsyncIterator, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, Unpack
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 
-from tocsin.client import requests
-from tocsin.client.answers import ClientError, Said, problem_of, said
+from tocsin.client import keeping, requests
+from tocsin.client.answers import ClientError
+from tocsin.client.connection import Connection, Credentials, now, trust_of
+from tocsin.client.consumer import Consumer, Handler, Told, Whole
+from tocsin.client.json_speech import JSON, JsonSpeech, decoded
+from tocsin.client.soap_speech import SoapSpeech
+from tocsin.client.speech import Speech
+from tocsin.client.values import (
+    Ended,
+    Expires,
+    Lease,
+    Mode,
+    Namespaces,
+    Options,
+    PullPoint,
+    Registration,
+    Start,
+    Status,
+    expires_text,
+    topic_of,
+    wanted,
+)
 from tocsin.mediation import cloudevents
-from tocsin.mediation.dialects import BY_NAME, NAMES
-from tocsin.mediation.rules import Message
-from tocsin.mediation.writing import Value
-from tocsin.model.identity import Instant, MessageId, Pairs
-from tocsin.model.names import NO_TOPIC, Topic
+from tocsin.mediation.dialects import NAMES
+from tocsin.model.identity import MessageId
+from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification, Payload
-from tocsin.model.subscription import Endpoint
-from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
 DIALECTS = NAMES
-LONGEST_ANSWER = 64 << 20  # pages of the API are longer than what a consumer may answer
-_JSON: Pairs = (("Content-Type", "application/json"),)
-
-
-class Lease(Struct, frozen=True):
-    """A subscription as its owner holds it: where to manage it, and until when it stands."""
-
-    address: str
-    expires: str
-
-    @property
-    def id(self) -> str:
-        return self.address.rpartition("/")[2]
+AT_ONCE = 20.0  # seconds that one request waits at the broker; a longer wait is several of them
 
 
 class Client:
-    """Made inside the running loop; the same calls whatever the dialect."""
+    """The same calls whatever the dialect; what a dialect has no operation for is a `ClientError` that says who has.
 
-    def __init__(self, broker: str, dialect: str = cloudevents.NAME, http: HttpClient | None = None) -> None:
-        if dialect not in DIALECTS:
-            raise ClientError(f"{dialect!r} is not a dialect; choose one of {', '.join(DIALECTS)}")
-        self._broker, self.dialect, self._rules = broker.rstrip("/"), dialect, BY_NAME[dialect]
-        self._http = http or HttpClient(max_body=LONGEST_ANSWER)
+    `user` and `password` are shown as HTTP Basic, with `digest` in the header of WS-Security; `token` as Bearer.
+    `endpoint` is where SOAP requests go that create something, for producers that are not a broker of ours. `http` is
+    shared with others and stays open.
+    """
+
+    def __init__(
+        self,
+        broker: str = "http://127.0.0.1:8080",
+        dialect: str = cloudevents.NAME,
+        http: HttpClient | None = None,
+        *,
+        user: str = "",
+        password: str = "",
+        token: str = "",
+        digest: bool = False,
+        ca_file: Path | str | None = None,
+        client_cert: Path | str | None = None,
+        client_key: Path | str | None = None,
+        soap: str = "1.2",
+        endpoint: str = "",
+    ) -> None:
+        rules = requests.dialect_named(dialect)
+        self.dialect, self.broker = dialect, broker.rstrip("/")
+        if digest and not (rules.is_soap and user):
+            raise ClientError("a digest is made of a user and a password, and travels in SOAP; choose such a dialect")
+        trust = trust_of(ca_file, client_cert, client_key)
+        self._connection = Connection(broker, Credentials(user, password, token, digest), trust, http)
+        self._speech: Speech = JsonSpeech(self._connection, rules)
+        if rules.is_soap:
+            self._speech = SoapSpeech(self._connection, rules, soap, endpoint)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
     async def close(self) -> None:
-        await self._http.close()
+        await self._connection.close()
 
     async def publish(
         self,
         payload: bytes,
         *,
         media_type: str = "application/xml",
-        topic: Topic = NO_TOPIC,
+        topic: Topic | str = NO_TOPIC,
         producer: str = "",
-        kind: str | None = None,
+        kind: QName | str | None = None,
         message_id: str | None = None,
     ) -> str:
         """The id under which it was accepted, and is on disk; repeating it with that id is harmless."""
@@ -62,17 +104,16 @@ class Client:
             MessageId(message_id or f"urn:uuid:{uuid.uuid4()}"),
             requests.NOWHERE,
             0,
-            Instant(time.time_ns()),
+            now(),
             "raw",
             "",
             producer,
-            topic,
+            topic_of(topic),
             kind,
             (),
             Payload(media_type, payload),
         )
-        url, (headers, body) = requests.publication(self._rules, notification, self._broker)
-        await self._post(url, headers, body)
+        await self._speech.publish(notification)
         return notification.id
 
     async def subscribe(
@@ -81,75 +122,177 @@ class Client:
         *,
         topic: str = "",
         topic_dialect: str = "full",
-        namespaces: Pairs = (),
-        expires: str = "",
-        mode: str = "structured",
+        namespaces: Namespaces = (),
+        expires: Expires = "",
+        mode: Mode = "",
+        together: int = 1,
+        start: Start | None = None,
+        secret: str = "",
+        consent: bool = False,
+        end_to: str = "",
     ) -> Lease:
-        if self.dialect == cloudevents.NAME:
-            asked = {
-                "consumer": consumer,
-                "mode": mode,
-                "topic": topic or None,
-                "topic_dialect": topic_dialect,
-                "namespaces": dict(namespaces),
-                "expires": expires or None,
-            }
-            answer = await self._post(f"{self._broker}/api/subscriptions", _JSON, msgspec.json.encode(asked))
-            return self._lease(msgspec.json.decode(answer.body))
-        values: dict[str, Value] = {
-            "consumer": Endpoint(consumer),
-            "expires": expires or None,
-            **requests.topic_filter(topic, topic_dialect, namespaces),
-        }
-        said = await self._ask("Subscribe", f"{self._broker}/broker", values)
-        return Lease(said.address("subscription"), said.text("expires"))
+        """What is about `topic`, or everything, is sent to the address `consumer` from now on.
 
-    async def renew(self, address: str, expires: str = "") -> Lease:
-        if self.dialect == cloudevents.NAME:
-            body = msgspec.json.encode({"expires": expires or None})
-            answer = await self._post(f"{address}/renew", _JSON, body)
-            return self._lease(msgspec.json.decode(answer.body))
-        said = await self._ask("Renew", address, {"expires": expires or "PT1H"})
-        return Lease(address, said.text("expires"))
+        `topic` is an expression in `topic_dialect`: simple, concrete, full or concrete-set, with prefixes from
+        `namespaces`. `mode` is wrapped (Notify, Wrap, structured) or raw (UseRaw, Unwrap, binary); by default what the
+        dialect prefers. Up to `together` notifications come in one message, where the format has room for several.
+        With `start` it begins in the past: at an offset of the log, or a time. `secret` is the name of a secret at the
+        broker that deliveries are signed or authorised with, `consent` has the consumer asked first, and `end_to` is
+        who is told of an end that nobody asked for (WS-Eventing).
+        """
+        options = Options(
+            topic=topic,
+            topic_dialect=topic_dialect,
+            namespaces=namespaces,
+            expires=expires,
+            mode=mode,
+            together=together,
+            start=start,
+            secret=secret,
+            consent=consent,
+            end_to=end_to,
+        )
+        return await self._speech.subscribe(wanted(consumer, options))
 
-    async def unsubscribe(self, address: str) -> None:
-        if self.dialect == cloudevents.NAME:
-            _checked(await self._http.request("DELETE", address))
-            return
-        await self._ask("Unsubscribe", address, {})
+    async def renew(self, subscription: Lease | str, expires: Expires = "") -> Lease:
+        """Of a subscription or a pull point; without `expires` for as long as the broker gives."""
+        return await self._speech.renew(self._lease(subscription), expires_text(expires))
+
+    async def status(self, subscription: Lease | str) -> Status:
+        return await self._speech.status(self._lease(subscription))
+
+    async def pause(self, subscription: Lease | str) -> None:
+        """What is published until it is resumed is not for this subscription."""
+        await self._speech.pause(self._lease(subscription))
+
+    async def resume(self, subscription: Lease | str) -> None:
+        await self._speech.resume(self._lease(subscription))
+
+    async def unsubscribe(self, subscription: Lease | str) -> None:
+        await self._speech.unsubscribe(self._lease(subscription))
+
+    async def create_pull_point(
+        self,
+        *,
+        topic: str = "",
+        topic_dialect: str = "full",
+        namespaces: Namespaces = (),
+        expires: Expires = "",
+        start: Start | None = None,
+    ) -> PullPoint:
+        """A place where what is about `topic` waits until it is pulled: for those who have no address."""
+        options = Options(topic=topic, topic_dialect=topic_dialect, namespaces=namespaces, expires=expires, start=start)
+        return await self._speech.create_pull_point(wanted("", options))
+
+    async def pull(self, point: Lease | str, *, limit: int = 100, wait: float = 0.0) -> Sequence[Notification]:
+        """What waits there, up to so many; when nothing does, after `wait` seconds at most. What is given is gone."""
+        loop = asyncio.get_running_loop()
+        lease, deadline = self._lease(point, "pullpoints"), loop.time() + wait
+        while True:
+            left = max(0.0, deadline - loop.time())
+            found = await self._speech.pull(lease, limit, min(left, AT_ONCE))
+            if found or left <= AT_ONCE:
+                return found
+
+    async def destroy_pull_point(self, point: Lease | str) -> None:
+        await self._speech.destroy_pull_point(self._lease(point, "pullpoints"))
+
+    async def current_message(self, topic: Topic | str) -> Notification:
+        """The last one about that topic. Dialects of SOAP tell its payload alone."""
+        return await self._speech.current_message(topic_of(topic))
+
+    async def register_publisher(
+        self,
+        publisher: str = "",
+        *,
+        topics: Iterable[Topic | str] = (),
+        demand: bool = False,
+        expires: Expires = "",
+    ) -> Registration:
+        """With `demand` the broker subscribes at `publisher` (in WS-Notification) while somebody wants its topics."""
+        found = tuple(map(topic_of, topics))
+        return await self._speech.register_publisher(publisher, found, demand, expires_text(expires))
+
+    async def destroy_registration(self, registration: Registration | str) -> None:
+        if isinstance(registration, str):
+            registration = Registration(self._address(registration, "registrations"))
+        await self._speech.destroy_registration(registration)
+
+    @contextlib.asynccontextmanager
+    async def listening(
+        self,
+        handler: Handler | None = None,
+        *,
+        received: Whole | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        address: str = "",
+        ended: Told | None = None,
+        signed_with: str = "",
+        **options: Unpack[Options],
+    ) -> AsyncIterator[Lease]:
+        """Calls `handler` with each notification for as long as it is open, `received` with each request as it came.
+
+        It listens at `host` and `port`, subscribes that (or `address`, where we are behind something), renews when half
+        of the lease has passed, and unsubscribes on the way out. `ended` is called when it ends without our asking.
+        `signed_with` is the secret itself that messages must be signed with (see `subscribe` for its name).
+        """
+        over, held = asyncio.Event(), Lease("")
+
+        async def told(end: Ended) -> None:
+            if not end.subscription or end.subscription == held.address:
+                over.set()
+            if ended is not None and (answer := ended(end)) is not None:
+                await answer
+
+        consumer = Consumer(handler, received=received, ended=told, signed_with=signed_with)
+        async with consumer.listening(host, port):
+            asked = wanted(address or consumer.url, options)
+            if self._can_tell_ends() and not asked.end_to:
+                asked = replace(asked, end_to=asked.consumer)
+            async with keeping.kept(self._speech, asked, over) as held:
+                yield held
+
+    @contextlib.asynccontextmanager
+    async def pulling(
+        self,
+        *,
+        topic: str = "",
+        topic_dialect: str = "full",
+        namespaces: Namespaces = (),
+        expires: Expires = "",
+        start: Start | None = None,
+    ) -> AsyncIterator[PullPoint]:
+        """A pull point that is renewed while it is open, and destroyed on the way out."""
+        point = await self.create_pull_point(
+            topic=topic, topic_dialect=topic_dialect, namespaces=namespaces, expires=expires, start=start
+        )
+        try:
+            async with keeping.renewed(self._speech, point, expires_text(expires)):
+                yield point
+        finally:
+            with contextlib.suppress(ClientError):
+                await self.destroy_pull_point(point)
 
     def address_of(self, subscription: str) -> str:
         """Where a subscription of that id is managed in this dialect."""
-        path = "api" if self.dialect == cloudevents.NAME else "broker"
-        return f"{self._broker}/{path}/subscriptions/{subscription}"
+        return self._speech.address_of(subscription)
 
     async def get(self, path: str) -> object:
         """A document of the JSON API."""
-        return msgspec.json.decode(_checked(await self._http.request("GET", self._broker + path)).body)
+        return decoded((await self._connection.request("GET", self.broker + path)).body, object)
 
     async def post(self, path: str, body: object) -> object:
-        return msgspec.json.decode((await self._post(self._broker + path, _JSON, msgspec.json.encode(body))).body)
+        answer = await self._connection.request("POST", self.broker + path, JSON, msgspec.json.encode(body))
+        return decoded(answer.body, object)
 
-    def _lease(self, document: dict[str, str]) -> Lease:
-        return Lease(self.address_of(document["id"]), document["expires"] or "")
+    def _lease(self, subscription: Lease | str, what: str = "subscriptions") -> Lease:
+        return Lease(self._address(subscription, what)) if isinstance(subscription, str) else subscription
 
-    async def _ask(self, operation: str, to: str, values: dict[str, Value]) -> Said:
-        """A request of the dialect's own, and the entries of its answer."""
-        message = self._message(operation)
-        answer = await self._post(to, *requests.request(self._rules, message, to, values))
-        return said(message, answer.body)
+    def _address(self, name: str, what: str) -> str:
+        return name if "://" in name else self._speech.address_of(name, what)
 
-    def _message(self, operation: str) -> Message:
-        message = requests.operation(self._rules, operation)
-        if message is None:
-            raise ClientError(f"{self._rules.title} has no operation {operation}")
-        return message
-
-    async def _post(self, url: str, headers: Pairs, body: bytes) -> Answer:
-        return _checked(await self._http.request("POST", url, headers, body))
-
-
-def _checked(answer: Answer) -> Answer:
-    if not 200 <= answer.status < 300:
-        raise ClientError(problem_of(answer))
-    return answer
+    def _can_tell_ends(self) -> bool:
+        rules = requests.dialect_named(self.dialect)
+        message = requests.operation(rules, "Subscribe", needs="consumer") if rules.is_soap else None
+        return message is not None and requests.has(message, "end_to")

@@ -1,60 +1,85 @@
 """A consumer: a small HTTP server that takes notifications in any dialect."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
 
-from tocsin.mediation import wse_2004_08
-from tocsin.mediation.dialects import DIALECTS, normalise
+from tocsin.client import reading
+from tocsin.client.connection import now
+from tocsin.client.signatures import BadSignature, key_of, verify
+from tocsin.client.values import Ended
 from tocsin.mediation.operations import Reply
-from tocsin.model.identity import Instant, Node, Pairs
+from tocsin.model.identity import Instant, Pairs
 from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Position
-from tocsin.wire.asgi import Receive, Scope, Send, read_body, send_accepted, send_reply
+from tocsin.wire.asgi import Disconnected, Receive, Scope, Send, only, read_body, send_accepted, send_reply
 from tocsin.wire.server import listen, served
+from tocsin.wire.webhook_options import options
 
 LARGEST = 64 << 20
-# The wrapped ones first: whatever is no notification of theirs is an event of WS-Eventing.
-SOAP_DIALECTS = (*(each.name for each in DIALECTS if each.wrapped is not None), wse_2004_08.NAME)
+_LOG = logging.getLogger("tocsin.client")
+Given = TypeVar("Given")
+_TEXT: Pairs = (("Content-Type", "text/plain; charset=utf-8"),)
 
 
 class Received(Struct, frozen=True):
+    """A request as it came."""
+
     path: str
     headers: Pairs
     body: bytes
 
-    def notifications(self) -> tuple[Notification, ...]:
+    def notifications(self, when: Instant = Instant(0)) -> tuple[Notification, ...]:  # noqa: B008 - an int
         """What was received, normalised; empty when it is no notification."""
-        for dialect in self._dialects():
-            record = Accepted(
-                Position(Node(""), 0), Instant(0), "/broker/publish", dialect, self.headers, None, "", self.body
-            )
-            with contextlib.suppress(Refusal):
-                return normalise(record)
-        return ()
+        try:
+            return reading.received(self.headers, self.body, when)
+        except Refusal:
+            return ()
 
-    def _dialects(self) -> tuple[str, ...]:
-        """A CloudEvent in binary mode has the content type of its data, which may be that of SOAP 1.1."""
-        headers = dict(self.headers)
-        kind = headers.get("content-type", "")
-        soap = "ce-id" not in headers and ("soap" in kind or "text/xml" in kind)
-        return SOAP_DIALECTS if soap else ("cloudevents",)
+    def end(self) -> Ended | None:
+        """Not None when it tells that a subscription ended."""
+        return reading.end_of(self.headers, self.body)
+
+
+# Plain or async; what is raised is answered with 500, so that the broker sends it again.
+Handler = Callable[[Notification], Awaitable[None] | None]
+Whole = Callable[[Received], Awaitable[None] | None]
+Told = Callable[[Ended], Awaitable[None] | None]
 
 
 class Consumer:
-    """`url` with any path behind it takes notifications; `heard` is called with each, and answered with 202."""
+    """`url` with any path behind it takes notifications, and `handler` is called with each.
 
-    def __init__(self, heard: Callable[[Received], None]) -> None:
-        self._heard = heard
+    An answer of success is given when the handler has returned: what it raised on comes again, and so may what it
+    had; `Notification.id` is the same then. `ended` is called when a subscription ends that nobody ended here, and
+    `received` with every request as it came. With `signed_with`, a secret, only what is signed with it is taken.
+    Requests for consent from `origins` are given it (CloudEvents web hooks 1.0 s4).
+    """
+
+    def __init__(
+        self,
+        handler: Handler | None = None,
+        *,
+        received: Whole | None = None,
+        ended: Told | None = None,
+        signed_with: str = "",
+        origins: Sequence[str] = ("*",),
+    ) -> None:
+        self._handler, self._received, self._ended = handler, received, ended
+        self._secret, self._origins = signed_with, tuple(each.lower() for each in origins)
+        if signed_with:
+            key_of(signed_with)
         self.url = ""
 
     @contextlib.asynccontextmanager
     async def listening(self, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator["Consumer"]:
         listener = listen(host, port)
-        self.url = f"http://{host}:{listener.getsockname()[1]}"
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{listener.getsockname()[1]}"
         try:
             async with served(self._application, listener):
                 yield self
@@ -62,14 +87,45 @@ class Consumer:
             listener.close()
 
     async def _application(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["method"] != "POST":
-            await send_reply(send, Reply(405, (("Allow", "POST"),), b""))
+        if scope["type"] != "http":
             return
+        with contextlib.suppress(Disconnected):
+            reply = await self._reply(scope, receive)
+            await (send_accepted(send) if reply is None else send_reply(send, reply))
+
+    async def _reply(self, scope: Scope, receive: Receive) -> Reply | None:
+        """None is the answer of success."""
+        if scope["method"] == "OPTIONS":
+            return options(scope, self._origins)
+        if scope["method"] != "POST":
+            return only("POST", "OPTIONS")
         try:
             body = await read_body(scope, receive, LARGEST)
-        except Refusal:
-            await send_reply(send, Reply(413, (), b""))
+            headers = tuple((str(name, "latin-1"), str(value, "latin-1")) for name, value in scope["headers"])
+            if self._secret:
+                verify(self._secret, headers, body, time.time())
+            await self._hear(Received(scope["path"], headers, body))
+        except BadSignature as problem:
+            return Reply(401, _TEXT, str(problem).encode())
+        except Refusal as refusal:
+            return Reply(413 if refusal.reason == "too-large" else 400, _TEXT, refusal.text.encode())
+        except Exception:
+            _LOG.exception("a notification could not be handled; it is answered with 500")
+            return Reply(500, _TEXT, b"it could not be handled")
+        return None
+
+    async def _hear(self, received: Received) -> None:
+        await _done(self._received, received)
+        if self._handler is None and self._ended is None:
             return
-        headers = tuple((str(name, "latin-1"), str(value, "latin-1")) for name, value in scope["headers"])
-        self._heard(Received(scope["path"], headers, body))
-        await send_accepted(send)
+        if (end := received.end()) is not None:
+            await _done(self._ended, end)
+            return
+        if self._handler is not None:
+            for each in reading.received(received.headers, received.body, now()):
+                await _done(self._handler, each)
+
+
+async def _done(function: Callable[[Given], Awaitable[None] | None] | None, given: Given) -> None:
+    if function is not None and (answer := function(given)) is not None:
+        await answer

@@ -1,53 +1,166 @@
 """What a client says to a broker: the same tables the broker reads by, written."""
 
+import uuid
+from collections.abc import Callable
+
+from tocsin.client.answers import ClientError
+from tocsin.client.values import Wanted, as_time
 from tocsin.markup import xml
 from tocsin.mediation import notices, soap
-from tocsin.mediation.dialects import BY_NAME
-from tocsin.mediation.namespaces import TOPICS, WSN
+from tocsin.mediation.dialects import BY_NAME, DIALECTS, NAMES
+from tocsin.mediation.namespaces import WSN
 from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.topics import DIALECTS as TOPIC_DIALECTS
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.writing import Expression, Markup, Value, write
-from tocsin.model.identity import Node, Pairs, SubscriptionId
+from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
+from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 
 NOWHERE = Position(Node(""), 0)
 Said = tuple[Pairs, bytes]
+_GRAMMARS = ("simple", "concrete", "full")
 
 
-def operation(dialect: Dialect, name: str) -> Message | None:
-    """The message that asks for that operation of the normalised information set."""
-    return next((each for each in dialect.requests if each.operation == name), None)
+# Which message asks for an operation
 
 
-def request(dialect: Dialect, message: Message, to: str, values: dict[str, Value], version: str = "1.2") -> Said:
-    content = write(message, values, dialect.addressing)
-    return soap.one_way(version, dialect.addressing, message.action, Endpoint(to), content)
+def operation(dialect: Dialect, name: str, *, needs: str = "") -> Message | None:
+    """The message that asks for that operation of the normalised information set, and has that entry."""
+    found = (each for each in _messages(dialect) if each.operation == name and (not needs or has(each, needs)))
+    return next(found, None)
 
 
-def publication(dialect: Dialect, notification: Notification, broker: str) -> tuple[str, Said]:
+def needed(dialect: Dialect, name: str, *, needs: str = "") -> Message:
+    message = operation(dialect, name, needs=needs)
+    if message is None:
+        raise lacking(dialect, name, lambda other: operation(other, name, needs=needs) is not None)
+    return message
+
+
+def own_pull_point(dialect: Dialect) -> Message | None:
+    """A Subscribe without a consumer makes a pull point that feeds itself (ONVIF Core s9.1)."""
+    return next(
+        (each for each in dialect.requests if each.operation == "Subscribe" and not has(each, "consumer")), None
+    )
+
+
+def lacking(dialect: Dialect, name: str, having: Callable[[Dialect], bool]) -> ClientError:
+    """What is not SOAP goes by the JSON API, which has everything."""
+    others = [each for each in NAMES if not BY_NAME[each].is_soap or having(BY_NAME[each])]
+    return ClientError(f"{dialect.title} has no {name}; these have: {', '.join(others)}")
+
+
+def has(message: Message, entry: str) -> bool:
+    return any(each.name == entry for each in message.entries)
+
+
+def _messages(dialect: Dialect) -> tuple[Message, ...]:
+    """Its own, and those of the dialect it is built on: the one that brought the notifications it uses."""
+    base = next((each for each in DIALECTS if each.wrapped is not None and each.wrapped is dialect.wrapped), dialect)
+    return dialect.requests if base is dialect else (*dialect.requests, *base.requests)
+
+
+# How it is written
+
+
+def request(
+    dialect: Dialect, message: Message, to: str | Endpoint, values: dict[str, Value], version: str = "1.2"
+) -> Said:
+    try:
+        content = write(message, values, dialect.addressing)
+    except Refusal as refusal:
+        raise ClientError(refusal.text) from None
+    endpoint = Endpoint(to) if isinstance(to, str) else to
+    name = f"urn:uuid:{uuid.uuid4()}"
+    return soap.one_way(version, dialect.addressing, message.action, endpoint, content, name)
+
+
+def publication(dialect: Dialect, notification: Notification, broker: str, version: str = "1.2") -> tuple[str, Said]:
     """Where a notification goes, and how it is said."""
     if not dialect.is_soap:
-        return f"{broker}/events", notice(dialect, notification, f"{broker}/events")
+        return f"{broker}{dialect.door}", notice(dialect, notification, f"{broker}{dialect.door}")
     url = f"{broker}/broker" if dialect.wrapped is not None else f"{broker}{PUBLISH_DOOR}"
-    return url, notice(dialect, notification, url)
+    return url, notice(dialect, notification, url, version)
 
 
-def notice(dialect: Dialect, notification: Notification, to: str) -> Said:
-    recipient = Subscription(
-        SubscriptionId(""), None, Endpoint(to), None, Form(dialect.name, "1.2", dialect.addressing), (), NOWHERE, None
-    )
+def notice(dialect: Dialect, notification: Notification, to: str, version: str = "1.2") -> Said:
+    form = Form(dialect.name, version, dialect.addressing)
+    recipient = Subscription(SubscriptionId(""), None, Endpoint(to), None, form, (), NOWHERE, None)
     if dialect.write is not None:
         return dialect.write(notification, recipient, "")
     return notices.customise(dialect, notification, recipient, "")
 
 
-def topic_filter(topic: str, grammar: str, namespaces: Pairs) -> dict[str, Value]:
+# The values of its entries
+
+
+def subscription(dialect: Dialect, message: Message, wanted: Wanted, now: Instant) -> dict[str, Value]:
+    values: dict[str, Value] = {
+        "consumer": Endpoint(wanted.consumer) if wanted.consumer else None,
+        "end_to": Endpoint(wanted.end_to) if wanted.end_to else None,
+        "expires": expiry(dialect, wanted.expires, now),
+        "start": None if wanted.start is None else str(wanted.start),
+        "secret": wanted.secret or None,
+        "together": str(wanted.together) if wanted.together != 1 else None,
+        **topic_filter(dialect, wanted.topic, wanted.topic_dialect, wanted.namespaces),
+        **_form(dialect, message, wanted.raw),
+    }
+    for name in ("end_to", "start", "secret", "together"):
+        if values[name] is not None and not has(message, name):
+            raise ClientError(f"{dialect.title} has no place for {name} in what asks for a subscription")
+    if wanted.consent:
+        raise ClientError(f"{dialect.title} knows no consent of consumers; that is of CloudEvents over HTTP")
+    return values
+
+
+def _form(dialect: Dialect, message: Message, raw: bool | None) -> dict[str, Value]:
+    if raw is None:
+        return {}
+    if has(message, "mode"):
+        modes = [each for each in message.fact("modes").split() if each.endswith("/Wrap") is not raw]
+        if not modes:
+            raise ClientError(f"{dialect.title} has no {'raw' if raw else 'wrapped'} delivery")
+        return {"mode": modes[0]}
+    return {"use_raw": True, "use_notify": "false"} if raw else {}
+
+
+def expiry(dialect: Dialect, expires: str, now: Instant) -> str | None:
+    return (expires if dialect.durations else as_time(expires, now)) or None
+
+
+def topic_filter(dialect: Dialect, topic: str, grammar: str, namespaces: Pairs) -> dict[str, Value]:
     """One topic expression at each place a table may have for it."""
     if not topic:
         return {}
-    asked = Expression(topic, f"{TOPICS}/{grammar.capitalize()}", namespaces)
+    asked = Expression(topic, _grammar(dialect, grammar), namespaces, dialect.topic_attribute)
     return {"filter": Markup(_topic_expression(asked)), "event_filter": asked, "topic_expression": asked}
+
+
+def topic_path(dialect: Dialect, topic: Topic) -> Expression:
+    """A concrete topic with prefixes of our own."""
+    prefixes: dict[str, str] = {}
+    text = "/".join(_step(each, prefixes) for each in topic.steps)
+    namespaces = tuple((prefix, uri) for uri, prefix in prefixes.items())
+    return Expression(text, _grammar(dialect, "concrete"), namespaces, dialect.topic_attribute)
+
+
+def _step(step: QName, prefixes: dict[str, str]) -> str:
+    if not step.namespace:
+        return step.local
+    return f"{prefixes.setdefault(step.namespace, f't{len(prefixes)}')}:{step.local}"
+
+
+def _grammar(dialect: Dialect, grammar: str) -> str:
+    """The URI by which that dialect calls one of the languages of topic expressions."""
+    if grammar in _GRAMMARS:
+        return dialect.topic_dialects[_GRAMMARS.index(grammar)]
+    known = {name: uri for uri, name in TOPIC_DIALECTS.items()}
+    if grammar not in known:
+        raise ClientError(f"the topic dialect {grammar!r} is not known; choose one of {', '.join(known)}")
+    return known[grammar]
 
 
 def _topic_expression(asked: Expression) -> bytes:
@@ -60,5 +173,7 @@ def _topic_expression(asked: Expression) -> bytes:
     )
 
 
-def dialect_named(name: str) -> Dialect | None:
-    return BY_NAME.get(name)
+def dialect_named(name: str) -> Dialect:
+    if name not in NAMES:
+        raise ClientError(f"{name!r} is not a dialect; choose one of {', '.join(NAMES)}")
+    return BY_NAME[name]

@@ -1,0 +1,165 @@
+"""A broker spoken to in a SOAP dialect: each operation as the dialect's table has it."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from tocsin.client import reading, requests
+from tocsin.client.answers import Said, said
+from tocsin.client.connection import Connection, now
+from tocsin.client.values import Lease, PullPoint, Registration, Status, Wanted, as_time, lease
+from tocsin.mediation import times
+from tocsin.mediation.entries import text_of
+from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.writing import Expression, Value
+from tocsin.model.identity import SECOND
+from tocsin.model.names import Topic
+from tocsin.model.notification import Notification
+from tocsin.model.subscription import Endpoint
+
+FIRST_LOOK, LAST_LOOK = 0.05, 1.0  # seconds between two, where a dialect cannot wait at the broker
+_REQUEST = "rl"
+
+
+class SoapSpeech:
+    def __init__(self, connection: Connection, dialect: Dialect, version: str, endpoint: str) -> None:
+        self._connection, self._dialect, self._version = connection, dialect, version
+        self._endpoint = endpoint or f"{connection.broker}/broker"
+
+    def address_of(self, name: str, what: str = "subscriptions") -> str:
+        return f"{self._connection.broker}/broker/{what}/{name}"
+
+    async def publish(self, notification: Notification) -> None:
+        broker = self._connection.broker
+        url, (headers, body) = requests.publication(self._dialect, notification, broker, self._version)
+        await self._connection.post_soap(url, headers, body)
+
+    async def subscribe(self, wanted: Wanted) -> Lease:
+        message = requests.needed(self._dialect, "Subscribe", needs="consumer")
+        return await self._subscribe(message, wanted)
+
+    async def _subscribe(self, message: Message, wanted: Wanted) -> Lease:
+        asked = now()
+        values = requests.subscription(self._dialect, message, wanted, asked)
+        answer = await self._ask(message, self._endpoint, values)
+        manager = answer.endpoint("subscription")
+        # The drafts of WS-Notification do not say what was granted; what was asked for is the best there is.
+        told = answer.text("expires") or as_time(wanted.expires, asked)
+        return lease(manager.address, told, now(), answer.text("now"), manager.reference)
+
+    async def renew(self, lease_: Lease, expires: str) -> Lease:
+        message = requests.needed(self._dialect, "Renew")
+        values: dict[str, Value] = {"expires": requests.expiry(self._dialect, expires, now())}
+        answer = await self._manage(message, lease_, values)
+        renewed = lease(lease_.address, answer.text("expires"), now(), answer.text("now"), lease_.reference)
+        if not isinstance(lease_, PullPoint) or lease_.feed is None:
+            return renewed
+        return _point(renewed, await self.renew(lease_.feed, expires))
+
+    async def status(self, lease_: Lease) -> Status:
+        message = requests.operation(self._dialect, "GetStatus")
+        if message is None:
+            return await self._property(lease_)
+        answer = await self._manage(message, lease_, {})
+        return Status(lease(lease_.address, answer.text("expires"), now()).expires)
+
+    async def _property(self, lease_: Lease) -> Status:
+        """WS-Notification tells of a subscription by its resource properties (WS-ResourceLifetime s5.1)."""
+        dialect, end = self._dialect, self._dialect.end
+        message = requests.operation(dialect, "GetProperties", needs="property")
+        if message is None or end is None or end.element is None:
+            raise requests.lacking(dialect, "GetStatus", _tells_status)
+        name = Expression(f"{_REQUEST}:TerminationTime", "", ((_REQUEST, end.element.namespace),))
+        answer = await self._manage(message, lease_, {"property": name})
+        found = None if answer.content is None else next(answer.content.iter("{*}TerminationTime"), None)
+        return Status(text_of(found))
+
+    async def pause(self, lease_: Lease) -> None:
+        await self._manage(requests.needed(self._dialect, "Pause"), lease_, {})
+
+    async def resume(self, lease_: Lease) -> None:
+        await self._manage(requests.needed(self._dialect, "Resume"), lease_, {})
+
+    async def unsubscribe(self, lease_: Lease) -> None:
+        await self._manage(requests.needed(self._dialect, "Unsubscribe"), lease_, {})
+
+    async def create_pull_point(self, wanted: Wanted) -> PullPoint:
+        """One that feeds itself, or a mailbox and a subscription that fills it (WSN 1.3 s5)."""
+        message = requests.own_pull_point(self._dialect)
+        if message is not None:
+            return _point(await self._subscribe(message, wanted))
+        answer = await self._ask(requests.needed(self._dialect, "CreatePullPoint"), self._endpoint, {})
+        manager = answer.endpoint("subscription")
+        point = Lease(manager.address, reference=manager.reference)
+        return _point(point, await self.subscribe(replace(wanted, consumer=manager.address)))
+
+    async def pull(self, point: Lease, limit: int, wait: float) -> Sequence[Notification]:
+        message = requests.needed(self._dialect, "Pull")
+        if requests.has(message, "timeout"):
+            return await self._pulled(message, point, {"most": str(limit), "timeout": _duration(wait)})
+        once = partial(self._pulled, message, point, {"most": str(limit)})
+        loop = asyncio.get_running_loop()
+        deadline, pause = loop.time() + wait, FIRST_LOOK
+        while not (found := await once()) and (left := deadline - loop.time()) > 0:
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, LAST_LOOK)
+        return found
+
+    async def _pulled(self, message: Message, point: Lease, values: dict[str, Value]) -> Sequence[Notification]:
+        answer = await self._manage(message, point, values)
+        return reading.pulled(self._dialect, answer.content, now())
+
+    async def destroy_pull_point(self, point: Lease) -> None:
+        own = requests.own_pull_point(self._dialect) is not None
+        message = requests.needed(self._dialect, "Unsubscribe" if own else "DestroyPullPoint")
+        if isinstance(point, PullPoint) and point.feed is not None:
+            await self.unsubscribe(point.feed)
+        await self._manage(message, point, {})
+
+    async def current_message(self, topic: Topic) -> Notification:
+        message = requests.needed(self._dialect, "GetCurrentMessage")
+        answer = await self._ask(message, self._endpoint, {"topic": requests.topic_path(self._dialect, topic)})
+        return reading.current(self._dialect, answer.body, answer.content, topic, now())
+
+    async def register_publisher(
+        self, publisher: str, topics: Sequence[Topic], demand: bool, expires: str
+    ) -> Registration:
+        values: dict[str, Value] = {
+            "publisher": Endpoint(publisher) if publisher else None,
+            "topic": tuple(requests.topic_path(self._dialect, each) for each in topics),
+            "demand": "true" if demand else "false",
+            "expires": requests.expiry(self._dialect, expires, now()),
+        }
+        answer = await self._ask(requests.needed(self._dialect, "RegisterPublisher"), self._endpoint, values)
+        found = answer.endpoint("registration")
+        return Registration(found.address, answer.address("consumer"), found.reference)
+
+    async def destroy_registration(self, registration: Registration) -> None:
+        message = requests.needed(self._dialect, "DestroyRegistration")
+        await self._ask(message, Endpoint(registration.address, registration.reference), {})
+
+    async def _manage(self, message: Message, lease_: Lease, values: dict[str, Value]) -> Said:
+        return await self._ask(message, Endpoint(lease_.address, lease_.reference), values)
+
+    async def _ask(self, message: Message, to: str | Endpoint, values: dict[str, Value]) -> Said:
+        """A request of the dialect's own, and the entries of its answer."""
+        headers, body = requests.request(self._dialect, message, to, values, self._version)
+        url = to if isinstance(to, str) else to.address
+        return said(message, await self._connection.post_soap(url, headers, body))
+
+
+def _tells_status(dialect: Dialect) -> bool:
+    ask = requests.operation
+    return ask(dialect, "GetStatus") is not None or ask(dialect, "GetProperties", needs="property") is not None
+
+
+def _point(own: Lease, feed: Lease | None = None) -> PullPoint:
+    """It lasts as long as what fills it: whoever pulls keeps the mailbox itself alive."""
+    told = own if feed is None else feed
+    return PullPoint(own.address, told.expires, told.seconds, own.reference, feed)
+
+
+def _duration(seconds: float) -> str:
+    return times.lasting(round(seconds * SECOND))

@@ -1,0 +1,3 @@
+from tests.broker.conftest import broker, http, sink, start
+
+__all__ = ["broker", "http", "sink", "start"]
