@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.broker.acts import IMPATIENT, get, until
-from tests.broker.shell import BrokerProcess, command, environment, records
+from tests.broker.shell import BrokerProcess, Flags, command, environment, records
 from tests.broker.sink import Say, Sink
 
 from tocsin.client import Client, Received
@@ -72,8 +72,8 @@ def first_receipts(received: Iterable[str]) -> list[str]:
 class Run:
     """Publishers, subscribers and consumers in this process; the broker in another, which dies."""
 
-    def __init__(self, data: Path, seed: int) -> None:
-        self._dice = random.Random(seed)
+    def __init__(self, data: Path, seed: int, settings: Flags) -> None:
+        self._dice, self._settings = random.Random(seed), settings
         self._sink = Sink(script=self._answer)
         self._http = HttpClient()
         self._enough, self._there = asyncio.Event(), asyncio.Event()
@@ -81,7 +81,7 @@ class Run:
         self.left = Left(data)
 
     async def kill_again_and_again(self, kills: int) -> Left:
-        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, SETTINGS)
+        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, self._settings)
         self._url = broker.url
         self._there.set()
         try:
@@ -104,9 +104,9 @@ class Run:
         self._there.clear()
         broker.kill()
         if number % 5 == 4:
-            await asyncio.to_thread(die_at_start, broker, self._dice.uniform(0.2, 1.0))
+            await asyncio.to_thread(die_at_start, broker, self._settings, self._dice.uniform(0.2, 1.0))
         self.left.kills += 1
-        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, SETTINGS, broker.port)
+        broker = await asyncio.to_thread(BrokerProcess.start, self.left.data, self._settings, broker.port)
         self._there.set()
         return broker
 
@@ -191,10 +191,10 @@ class Run:
             await self._sink.down()
 
 
-def die_at_start(broker: BrokerProcess, seconds: float) -> None:
+def die_at_start(broker: BrokerProcess, settings: Flags, seconds: float) -> None:
     """Killed while it starts, perhaps in the middle of its recovery."""
     with subprocess.Popen(
-        command(broker.data, SETTINGS, broker.port),
+        command(broker.data, settings, broker.port),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment(),
@@ -206,10 +206,10 @@ def die_at_start(broker: BrokerProcess, seconds: float) -> None:
             process.kill()
 
 
-def killed_run(data: Path, seed: int, kills: int = 20) -> Left:
+def killed_run(data: Path, seed: int, kills: int = 20, settings: Flags = SETTINGS) -> Left:
     """The same load for the same seed; the moments of the kills are the seed's, what they hit is not."""
 
     async def run() -> Left:
-        return await Run(data, seed).kill_again_and_again(kills)
+        return await Run(data, seed, settings).kill_again_and_again(kills)
 
     return asyncio.run(run())

@@ -121,11 +121,15 @@ async def test_the_description_is_whole(broker: BrokerProcess, http: HttpClient)
         assert place
     for path, item in described["paths"].items():
         for method in item.keys() & {"get", "post", "delete"}:
+            if path == "/api/stream":  # has no end
+                continue
             answer = await call(
                 http, method.upper(), broker.url + path.replace("{id}", "none"), {"consumer": "ftp://x"}
             )
-            named = "{id}" in path and method != "post"
-            expected = 404 if named else 200 if method == "get" else 400
+            named = "{id}" in path and "requestBody" not in item[method]
+            needy = any(each.get("required") for each in item[method]["parameters"])
+            asked = 426 if "101" in item[method]["responses"] else 400 if needy or method != "get" else 200
+            expected = 404 if named else asked
             assert answer.status == expected, (method, path, answer)
             assert _described(item[method], answer.status), (method, path, answer)
 
@@ -193,6 +197,6 @@ async def test_a_body_too_long_for_the_api(broker: BrokerProcess, http: HttpClie
 
 
 async def test_status_and_health(broker: BrokerProcess, http: HttpClient) -> None:
-    assert document((await call(http, "GET", f"{broker.url}/healthz")).body) == {"status": "ok"}
+    assert document((await call(http, "GET", f"{broker.url}/healthz")).body)["status"] == "ok"
     status = document((await call(http, "GET", f"{broker.url}/api/status")).body)
     assert status["engine"] == "embedded" and status["offset"] >= 0 and "delivered" in status["delivery"]

@@ -116,3 +116,31 @@ def test_one_origin_for_each_scheme_host_and_port() -> None:
     assert origin("http://Example.org/a") == origin("HTTP://example.org:80/b?c") == "http://example.org:80"
     assert origin("https://example.org/a") != origin("http://example.org/a")
     assert origin("nonsense") == "nonsense"
+
+
+def test_who_listens_on_all_addresses_is_reached_by_each_of_this_machine() -> None:
+    guard = AddressGuard(loopback_allowed=True, own=[("0.0.0.0", 8080)])
+    with pytest.raises(BadAddress, match="own address"):
+        guard.check("http://127.0.0.2:8080/")
+    guard.check("http://127.0.0.2:8081/")
+    guard.check("http://192.0.2.1:8080/")
+    AddressGuard(loopback_allowed=True, own=[("127.0.0.1", 8080)]).check("http://127.0.0.2:8080/")
+
+
+@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "127.1", "0177.0.0.1", "127.0.0.1.", "a.1", "0x"])
+def test_numbers_that_libc_takes_for_addresses_are_refused(host: str) -> None:
+    with pytest.raises(BadAddress, match="is a number"):
+        place(f"http://{host}/")
+
+
+@pytest.mark.parametrize("host", ["1.example", "a1.0x1.example", "127.0.0.1", "1a", "0xyz"])
+def test_names_may_have_digits(host: str) -> None:
+    assert place(f"http://{host}/") == (host, 80)
+
+
+def test_a_zone_is_refused_and_a_last_dot_is_the_same_name() -> None:
+    guard = AddressGuard(loopback_allowed=True, own=[("broker.example", 80)])
+    with pytest.raises(BadAddress, match="zone"):
+        guard.check("http://[fe80::1%25eth0]/")
+    with pytest.raises(BadAddress, match="own address"):
+        guard.check("http://BROKER.example./")

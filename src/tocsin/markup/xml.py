@@ -1,6 +1,7 @@
 """Reading XML that strangers send, and writing the parts of it that go out again."""
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from xml.sax.saxutils import escape as _escape
 from xml.sax.saxutils import quoteattr as _quoteattr
@@ -54,16 +55,29 @@ class Declaration(Struct, frozen=True):
 Scope = tuple[Declaration, ...]
 LONG_URI = 512
 LONG_SCOPE = 4096
+LONGEST_SCOPE = 8 << 10
+MOST_PREFIXES = 64
+MOST_INHERITED = 256
 _NAME_BYTE = rb"[\w.\-\x80-\xff]"
 _ATTRIBUTES = re.compile(rb"""\s+([^\s=]+)\s*=\s*("[^"]*"|'[^']*')""")
 _START_TAG = re.compile(rb"<([^\s/>]+)((?:%b)*)\s*/?>" % _ATTRIBUTES.pattern)
 
 
-def scope_of(element: Element) -> Scope:
-    """The namespace declarations in force inside an element."""
+def scope_of(element: Element) -> Scope | None:
+    """The namespace declarations in force inside an element; None when there are more than are worth looking at."""
     nsmap = element.nsmap
+    if len(nsmap) > MOST_PREFIXES:
+        return None
     known = _known_scope if sum(map(len, nsmap.values())) < LONG_SCOPE else _scope
     return known(tuple(nsmap.items()))
+
+
+def serialise_inner(parent: Element) -> Iterator[bytes]:
+    """Its child elements, each with all declarations around it; lxml takes time for the square of their number."""
+    nsmap = parent.nsmap
+    if len(nsmap) > MOST_INHERITED or sum(map(len, nsmap.values())) > LONGEST_SCOPE:
+        raise MarkupError(f"too many prefixes are declared around what is in {written_name(parent).decode()}")
+    return (serialise(child) for child in parent if isinstance(child.tag, str))
 
 
 def _scope(declarations: tuple[tuple[str | None, str], ...]) -> Scope:
@@ -142,19 +156,33 @@ def written_name(element: Element) -> bytes:
 
 def child_bytes(data: bytes, parent: Element, child: Element) -> bytes:
     """The one child element of `parent`, able to stand alone: the sender's own bytes where they can be told."""
-    inner = inner_bytes(data, parent) if is_plain(data) else None
-    if inner is None or len(parent) != 1 or (child.tail and child.tail.strip()):
-        return serialise(child)
-    return standing_alone(inner, scope_of(parent)) or serialise(child)
+    inner = inner_bytes(data, parent)  # before all of the data is looked at, which is done for one of many as well
+    if inner is None or len(parent) != 1 or (child.tail and child.tail.strip()) or not is_plain(data):
+        return next(serialise_inner(parent))
+    scope = scope_of(parent)
+    return (None if scope is None else standing_alone(inner, scope)) or next(serialise_inner(parent))
 
 
 def inner_bytes(data: bytes, element: Element) -> bytes | None:
-    """In plain data, what stands between the tags of an element whose name starts one tag only, without attributes."""
-    name = b"<" + written_name(element)
-    start = data.find(name) + len(name)
-    if data[start : start + 1] != b">" or data.find(name, start) >= 0:
+    """In plain data, what stands between the tags of an element whose name starts one tag only."""
+    tag = start_tag(data, element)
+    if tag is None:
         return None
-    return data[start + 1 : data.rfind(b"</" + name[1:])].strip()
+    start = data.find(tag) + len(tag)
+    return data[start : data.rfind(b"</" + written_name(element))].strip()
+
+
+def start_tag(data: bytes, element: Element) -> bytes | None:
+    """As it is written in plain data, when no other tag starts with that name; None of an element without content."""
+    name = b"<" + written_name(element)
+    begin = data.find(name)
+    end = begin + len(name)
+    if begin < 0 or data.find(name, end) >= 0:
+        return None
+    if data[end : end + 1] == b">":
+        return data[begin : end + 1]
+    tag = _START_TAG.match(data, begin)
+    return None if tag is None or tag[1] != name[1:] or tag[0].endswith(b"/>") else tag[0]
 
 
 def text(value: str) -> bytes:
