@@ -24,6 +24,7 @@ DIALECTS: tuple[Dialect, ...] = tuple(
         "wse_2004_01",
         "cloudevents",
         "raw",
+        "webhook",
     )
 )
 BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}
