@@ -9,17 +9,19 @@ from tocsin.model.identity import SECOND, Instant, after
 from tocsin.model.refusal import Refusal
 
 MOST = 100_000
+# ONVIF clients reckon with our clock, which they read in whole seconds, and write whole seconds again.
+SLACK = 2
 
 
 class Replays:
     """Remembers each token until its time is over; with `most` in mind, the oldest are forgotten and refused by age.
 
-    What was used before `begun` nobody remembers, so that what was created before is refused too.
+    What was used before `begun` nobody remembers, so that what was created before is refused too, but for a moment.
     """
 
     def __init__(self, begun: Instant, skew: float, most: int = MOST) -> None:
         self._skew, self._most = skew, most
-        self._floor = Instant(begun - begun % SECOND - 1)  # clients write whole seconds
+        self._floor = Instant(begun - begun % SECOND - SLACK * SECOND - 1)
         self._by_age: list[tuple[Instant, bytes]] = []
         self._used: set[bytes] = set()
 
@@ -33,8 +35,13 @@ class Replays:
                 f"the UsernameToken was created at {token.created}, and it is {timestamp(now)} here:"
                 f" no more than {self._skew:.0f} seconds may lie between; set the clock"
             )
-        if created <= self._floor or _key(token) in self._used:
-            raise _refused("the UsernameToken was used before, or may have been; make a new one for each request")
+        if _key(token) in self._used:
+            raise _refused("the UsernameToken was used before; make a new one for each request")
+        if created <= self._floor:
+            raise _refused(
+                f"the UsernameToken was created at {token.created}, from which time on nobody here remembers which were"
+                " used; make a new one"
+            )
 
     def remember(self, token: UsernameToken, now: Instant) -> None:
         """After the password was right: strangers must not fill the memory."""
