@@ -33,8 +33,8 @@ run: java $(READY) ## the platform with its demo, until ^C or FOR=60s; ENGINE=sp
 	@$(TIMED) run - $(BIN)/tocsin up --demo $(if $(FOR),--for $(FOR)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PORT),--port $(PORT))
 
 .PHONY: test
-test: java $(READY) ## every test (10 min)
-	@$(TIMED) test 600 $(BIN)/pytest $(TESTS)
+test: java $(READY) ## every test (20 min)
+	@$(TIMED) test 1500 $(BIN)/pytest $(TESTS)
 
 .PHONY: test-fast
 test-fast: $(READY) ## a quick look: no Spark, no broker processes, few examples (1 min)

@@ -186,7 +186,7 @@ STRUCTURED = (("Content-Type", "application/cloudevents+json"),)
         (STRUCTURED, b'{"specversion": "0.2", "id": "1", "source": "/", "type": "t"}', "'0.2'"),
         (STRUCTURED, b'{"specversion": "1.0", "id": {}, "source": "/", "type": "t"}', "id"),
         (JSON, b"{}", "specversion"),
-        ((("Content-Type", "application/cloudevents-batch+json"),), b"[]", "batch"),
+        ((("Content-Type", "application/cloudevents-batch+json"),), b"{}", "batch"),
         ((("ce-specversion", "1.0"), ("ce-id", "1"), ("ce-source", "/"), *JSON), b"{}", "type"),
     ],
 )
@@ -301,7 +301,8 @@ async def test_our_own_address_is_no_consumer(broker: BrokerProcess, http: HttpC
 async def test_loopback_is_no_consumer_of_a_broker_that_listens_to_all(
     tmp_path: Path, start: Start, sink: Sink, http: HttpClient
 ) -> None:
-    broker = start(tmp_path / "data", IMPATIENT | {"host": "0.0.0.0", "advertise": "http://127.0.0.1:1"})
+    everywhere = {"host": "0.0.0.0", "advertise": "http://127.0.0.1:1", "access-open": "true"}
+    broker = start(tmp_path / "data", IMPATIENT | everywhere)
     broker.url = f"http://127.0.0.1:{listening_port(broker.process.pid)}"
     for host in ("127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"):
         asked = {"consumer": f"http://{host}:{sink.port}/"}

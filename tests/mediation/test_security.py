@@ -168,7 +168,7 @@ def test_the_memory_is_bounded_and_forgets_nothing_that_could_come_again() -> No
         replays.remember(each, NOW)
     assert len(replays) == 3
     for each in tokens:
-        with pytest.raises(Refusal, match="used before|remembers"):
+        with pytest.raises(Refusal, match=r"used before|remembers"):
             replays.check(each, NOW)
     replays.remember(token(b"later", "2026-01-31T13:00:00Z"), after(NOW, 3600))
     assert len(replays) == 1

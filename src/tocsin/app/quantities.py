@@ -114,6 +114,8 @@ def _flag(text: str) -> bool:
 
 
 FLAG = Kind("true or false", _flag, lambda value: "true" if value else "false")
+
+
 def _origins(text: str) -> tuple[str, ...]:
     names = tuple(each.strip().lower() for each in text.split(","))
     if not all(_ORIGIN.fullmatch(each) for each in names):

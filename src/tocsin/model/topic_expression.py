@@ -15,6 +15,7 @@ TopicDialect = Literal["simple", "concrete", "concrete-set", "full"]
 Path = tuple[QName | str, ...]
 
 MOST_STEPS = 256
+LONGEST_NAMESPACE = 2048  # topics are kept in memory, and every step may be in the same
 
 _NAME = NCNAME.pattern
 _ROOT = re.compile(rf"(?:({_NAME}):)?(//)?({_NAME}|\*)")
@@ -110,6 +111,8 @@ class _Reader:
         namespace = self._namespaces.get(prefix)
         if namespace is None:
             raise self._bad(at, f"the prefix {prefix!r} is not declared")
+        if len(namespace) > LONGEST_NAMESPACE:
+            raise self._bad(at, f"the prefix {prefix!r} stands for more than {LONGEST_NAMESPACE} characters")
         if not NAMESPACE.fullmatch(namespace):
             raise self._bad(at, f"the prefix {prefix!r} stands for {namespace!r}, which is not a URI")
         return namespace
