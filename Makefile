@@ -52,8 +52,9 @@ lint:
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: docs
-docs: $(READY) ## docs/mediation.md, from the rule tables
-	@$(BIN)/python -m tocsin.mediation.document > docs/mediation.md
+docs: $(READY) ## the pages made from tables: docs/mediation.md, and the matrix in docs/clients.md
+	@text=$$($(BIN)/python -m tocsin.mediation.document && echo .) && printf %s "$${text%.}" > docs/mediation.md
+	@$(BIN)/python -m tests.clients.peers.table > /dev/null
 
 .PHONY: bench
 bench: $(READY) ## the benchmarks with their rivals; NAME=mediation for one

@@ -79,3 +79,28 @@ def test_a_wrong_setting_ends_with_two_and_names_it(tmp_path: Path) -> None:
 def test_bench_list_names_the_benchmarks() -> None:
     names = {each["name"] for each in json.loads(tocsin("bench", "list", "--json").stdout)}
     assert {"mediation", "broker"} <= names
+
+
+def test_mediate_explains_what_it_does(notify: str) -> None:
+    said = tocsin("mediate", notify, "--to", "cloudevents", "--explain", COLUMNS="160").stdout
+    assert "transform    Header/wsa:MessageID" in said
+    assert "add default  source                urn:tocsin:no-producer" in said
+
+
+def test_mediate_takes_a_batch_apart() -> None:
+    event = {"specversion": "1.0", "source": "urn:s", "type": "t", "datacontenttype": "text/plain", "data": "x"}
+    batch = json.dumps([event | {"id": "1"}, event | {"id": "2"}])
+    said = tocsin("mediate", "-", "--to", "webhook", text=batch).stdout
+    assert [json.loads(line)["id"] for line in said.splitlines()] == ["1", "2"]
+
+
+def test_mediate_is_told_what_it_reads() -> None:
+    message = json.dumps({"id": "7", "topic": "a/b", "payload": {"river": "Inn"}})
+    kind = "application/vnd.tocsin.notification+json"
+    event = json.loads(tocsin("mediate", "-", "--to", "cloudevents", "--content-type", kind, text=message).stdout)
+    assert (event["id"], event["subject"], event["data"]) == ("7", "a/b", {"river": "Inn"})
+
+
+def test_mediate_of_nothing() -> None:
+    done = tocsin("mediate", "-", "--to", "wsn-1.3", text=" \n", check=False)
+    assert (done.returncode, "nothing in it" in done.stderr) == (2, True)

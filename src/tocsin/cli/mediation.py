@@ -44,6 +44,7 @@ def mediate(
     consumer: Annotated[str, typer.Option(help="The consumer's address.")] = "http://consumer.example/",
     headers: Annotated[bool, typer.Option("--headers", help="Print the HTTP headers too.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show the action taken for each entry instead.")] = False,
+    content_type: Annotated[str, typer.Option(help="Of the message; by default what it looks like.")] = "",
 ) -> None:
     """Print a message as a consumer of another dialect would get it."""
     if to not in _FORMS:
@@ -52,8 +53,10 @@ def mediate(
         body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         fail(f"{file}: {error.strerror}")
+    if not body.strip():
+        fail(f"{file}: there is nothing in it", WRONG_USE)
     try:
-        record = _record(body)
+        record = _record(body, content_type)
         found = dialects.normalise(record)
     except Refusal as refusal:
         fail(f"{file}: {refusal.text}")
@@ -79,19 +82,29 @@ def _explain(record: Accepted, read: Notification, recipient: Subscription) -> N
         Console(highlight=False).print(table)
 
 
-def _record(body: bytes) -> Accepted:
-    """By what the message looks like, for a file has no content type."""
-    content: Pairs = ()
-    start = body.lstrip()[:1]
-    if start == b"{" and b'"specversion"' in body:
-        name, content = cloudevents.NAME, (("content-type", cloudevents.STRUCTURED),)
-    elif start == b"<" and b"Envelope" in body[:1024]:
+def _record(body: bytes, content_type: str) -> Accepted:
+    """A file has no content type: unless one is given it is what the message looks like."""
+    kind = content_type or _looks_like(body)
+    content: Pairs = (("content-type", kind),)
+    if kind == _SOAP or "soap" in kind:
         name = dialects.event_dialect(dialects.open_in_full(body))
     else:
-        kind = {b"{": "application/json", b"[": "application/json", b"<": "application/xml"}.get(start, "text/plain")
-        name, content = raw.NAME, (("content-type", kind),)
+        name = dialects.EVENT_MEDIA_TYPES.get(kind.partition(";")[0].strip().lower(), raw.NAME)
+        name = cloudevents.NAME if kind == cloudevents.BATCHED else name
     position = Position(Node("dry-run"), 0)
     return Accepted(position, Instant(time.time_ns()), "/broker/publish", name, content, None, "dry-run", body)
+
+
+_SOAP = "application/soap+xml"
+
+
+def _looks_like(body: bytes) -> str:
+    start = body.lstrip()[:1]
+    if start in (b"{", b"[") and b'"specversion"' in body:
+        return cloudevents.STRUCTURED if start == b"{" else cloudevents.BATCHED
+    if start == b"<":
+        return _SOAP if b"Envelope" in body[:1024] else "application/xml"
+    return "application/json" if start in (b"{", b"[") else "text/plain"
 
 
 def _print(headers: Pairs, body: bytes, with_headers: bool) -> None:

@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Callable
 
 from tocsin.client.answers import ClientError
-from tocsin.client.values import Wanted, as_time
+from tocsin.client.values import Mode, Wanted, as_time
 from tocsin.markup import xml
-from tocsin.mediation import notices, soap
+from tocsin.mediation import cloudevents, soap, templates
 from tocsin.mediation.dialects import BY_NAME, DIALECTS, NAMES
 from tocsin.mediation.namespaces import WSN
 from tocsin.mediation.rules import Dialect, Message
@@ -91,7 +91,7 @@ def notice(dialect: Dialect, notification: Notification, to: str, version: str =
     recipient = Subscription(SubscriptionId(""), None, Endpoint(to), None, form, (), NOWHERE, None)
     if dialect.write is not None:
         return dialect.write(notification, recipient, "")
-    return notices.customise(dialect, notification, recipient, "")
+    return templates.customise(dialect, notification, recipient, "")
 
 
 # The values of its entries
@@ -104,11 +104,10 @@ def subscription(dialect: Dialect, message: Message, wanted: Wanted, now: Instan
         "expires": expiry(dialect, wanted.expires, now),
         "start": None if wanted.start is None else str(wanted.start),
         "secret": wanted.secret or None,
-        "together": str(wanted.together) if wanted.together != 1 else None,
         **topic_filter(dialect, wanted.topic, wanted.topic_dialect, wanted.namespaces),
-        **_form(dialect, message, wanted.raw),
+        **_form(message, wanted.raw),
     }
-    for name in ("end_to", "start", "secret", "together"):
+    for name in ("end_to", "start", "secret"):
         if values[name] is not None and not has(message, name):
             raise ClientError(f"{dialect.title} has no place for {name} in what asks for a subscription")
     if wanted.consent:
@@ -116,15 +115,40 @@ def subscription(dialect: Dialect, message: Message, wanted: Wanted, now: Instan
     return values
 
 
-def _form(dialect: Dialect, message: Message, raw: bool | None) -> dict[str, Value]:
+def _form(message: Message, raw: bool | None) -> dict[str, Value]:
     if raw is None:
         return {}
     if has(message, "mode"):
-        modes = [each for each in message.fact("modes").split() if each.endswith("/Wrap") is not raw]
-        if not modes:
-            raise ClientError(f"{dialect.title} has no {'raw' if raw else 'wrapped'} delivery")
-        return {"mode": modes[0]}
+        return {"mode": next(each for each in message.fact("modes").split() if each.endswith("/Wrap") is not raw)}
     return {"use_raw": True, "use_notify": "false"} if raw else {}
+
+
+def modes(dialect: Dialect) -> tuple[Mode, ...]:
+    """In what forms it can have notifications sent, where there is a choice or at least a name."""
+    if dialect.name == cloudevents.NAME:
+        return ("structured", "binary", "batched")
+    forms: tuple[tuple[Mode, Message | None], ...] = (("wrapped", dialect.wrapped), ("raw", dialect.raw))
+    return tuple(name for name, form in forms if form is not None)
+
+
+def check_form(dialect: Dialect, wanted: Wanted) -> None:
+    """For programs, wrapped and raw are other words for what CloudEvents call structured and binary."""
+    known = modes(dialect)
+    understood = (*known, "wrapped", "raw") if dialect.name == cloudevents.NAME else known
+    if wanted.mode and wanted.mode not in understood:
+        choice = f"choose one of {', '.join(known)}" if known else "it has one form only"
+        raise ClientError(f"{dialect.title} has no mode {wanted.mode!r}; {choice}")
+    if wanted.together != 1 and "batched" not in known:
+        raise ClientError(f"{dialect.title} has no batches; {cloudevents.NAME} has")
+
+
+def lifetime(dialect: Dialect) -> str:
+    """The namespace of the times that a resource of that dialect ends at; empty where it has none."""
+    if dialect.end is not None and dialect.end.element is not None:
+        return dialect.end.element.namespace
+    renew = operation(dialect, "Renew", needs="expires")
+    paths = () if renew is None else tuple(each.path for each in renew.entries if each.name == "expires")
+    return paths[0][-1].namespace if paths else ""
 
 
 def expiry(dialect: Dialect, expires: str, now: Instant) -> str | None:

@@ -24,6 +24,9 @@ class Flow:
     def apply(self, subscription: Subscription) -> None:
         self._engine.apply(subscription)
 
+    def remove(self, subscription: SubscriptionId) -> None:
+        self._engine.remove(subscription)
+
     def match(self, notification: Notification) -> Sequence[Subscription]:
         return self._engine.match(notification)
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from tocsin.mediation import notices, soap, times
-from tocsin.mediation.notices import PULL_POINTS
+from tocsin.mediation import soap, templates, times
 from tocsin.mediation.operations import (
     Answer,
     Context,
@@ -24,6 +23,7 @@ from tocsin.mediation.operations import (
 )
 from tocsin.mediation.payloads import XML_TYPE, as_element
 from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.templates import PULL_POINTS
 from tocsin.mediation.writing import Markup, Value, write
 from tocsin.model.identity import Instant, MessageId, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
@@ -55,21 +55,21 @@ def _version(answer: Answer) -> str | None:
 def _values(dialect: Dialect, message: Message, answer: Answer, wsa: str | None, base_url: str) -> Values:
     match answer:
         case Subscribed(subscription, address, now):
-            reference = notices.identified(dialect, subscription.id, address, wsa)
+            reference = templates.identified(dialect, subscription.id, address, wsa)
             expires = _lease(dialect, subscription, now)
             return {"subscription": reference, "id": subscription.id, "now": now, "expires": expires}
         case Renewed(subscription, now) | Status(subscription, now):
             return {"now": now, "expires": _lease(dialect, subscription, now)}
         case Pulled(subscription, held, now):
             messages = (
-                notices.holder_of(dialect, each.notification, _by(each, subscription), base_url) for each in held
+                templates.holder_of(dialect, each.notification, _by(each, subscription), base_url) for each in held
             )
             expires = _lease(dialect, subscription, now)
             return {"messages": Markup(b"".join(messages)), "now": now, "expires": expires}
         case CurrentMessage(notification):
             return {"message": Markup(as_element(notification))}
         case Registered(registration, address, consumer):
-            reference = notices.identified(dialect, registration.id, address, wsa)
+            reference = templates.identified(dialect, registration.id, address, wsa)
             return {"registration": reference, "consumer": Endpoint(consumer)}
         case Properties(elements):
             return {"properties": Markup(b"".join(elements))}
@@ -106,7 +106,7 @@ def end_notice(dialect: Dialect, ended: Ended, base_url: str) -> tuple[Endpoint,
     form = subscription.form
     wsa = form.addressing or dialect.addressing
     values: Values = {
-        "subscription": notices.identified(dialect, subscription.id, ended.address, wsa),
+        "subscription": templates.identified(dialect, subscription.id, ended.address, wsa),
         "status": f"{message.fact('statuses')}{ended.status}",
         "reason": ended.reason,
     }
@@ -138,5 +138,5 @@ def _as_notification(
         (),
         payload,
     )
-    headers, body = notices.customise(dialect, notification, subscription, base_url)
+    headers, body = templates.customise(dialect, notification, subscription, base_url)
     return subscription.consumer, headers, body

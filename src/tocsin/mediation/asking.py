@@ -27,7 +27,7 @@ from tocsin.mediation.operations import (
     Synchronise,
     Unsubscribe,
 )
-from tocsin.mediation.rules import Dialect, Entry, Message, Names, Path
+from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import filter_of, topic_of
 from tocsin.model.filters import Filter
@@ -36,16 +36,7 @@ from tocsin.model.names import QName, qname
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form
 
-_own = Names("t", POLICY)
 _FROM = QName(POLICY, "From")
-
-
-def own_policies(under: Path = ()) -> tuple[Entry, ...]:
-    """What we offer beyond the specifications, as extension elements that each of them has room for."""
-    return (
-        Entry("start", under + _own("From")),
-        Entry("secret", under + _own("Secret")),
-    )
 
 
 class Asked(Struct):

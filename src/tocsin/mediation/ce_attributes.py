@@ -5,6 +5,12 @@ from collections.abc import Mapping
 
 from tocsin.model.refusal import Refusal
 
+NAME = "cloudevents"
+FAMILY = "application/cloudevents"
+STRUCTURED = f"{FAMILY}+json"
+BATCHED = f"{FAMILY}-batch+json"
+NO_PRODUCER = "urn:tocsin:no-producer"  # CloudEvents demands a source
+NO_TYPE = "tocsin.notification"  # and a type
 LONGEST_NAME = 4096  # of what goes into caches and headers of other dialects
 REQUIRED = ("specversion", "id", "source", "type")
 _ATTRIBUTE = re.compile(r"[a-z0-9]{1,64}")

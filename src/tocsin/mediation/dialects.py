@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from tocsin.mediation import answering, asking, faults, notices, soap, wse_2004_08
+from tocsin.mediation import answering, asking, faults, notices, soap, templates, wse_2004_08
 from tocsin.mediation.memo import EnvelopeMemo, Recalled
 from tocsin.mediation.operations import Answer, Context, Done, Ended, Reply, Request
 from tocsin.mediation.registry import BY_NAME as BY_NAME
@@ -136,7 +136,7 @@ def end_notice(ended: Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | N
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
     dialect = BY_NAME.get(subscription.form.dialect)
     if dialect is not None and dialect.is_soap:
-        return notices.customise(dialect, notification, subscription, base_url)
+        return templates.customise(dialect, notification, subscription, base_url)
     if dialect is None or dialect.write is None:
         raise Refusal("unsupported-delivery", f"no rules to write {subscription.form.dialect!r}")
     return dialect.write(notification, subscription, base_url)

@@ -100,21 +100,17 @@ def _element_names(dialects: Sequence[Dialect]) -> str:
     for operation in _operations(dialects):
         if operation == "Notify":
             continue
-        spoken = [each for each in dialects if _named(each, operation)]
-        head = ("entry", *(each.name for each in spoken))
-        asked = _entry_rows(operation, spoken, answer=False)
-        told = _entry_rows(operation, spoken, answer=True)
+        spoken = [(each, message) for each in dialects for message in _named(each, operation)]
+        head = ("entry", *(f"{each.name} {_code(str(message.element))}" for each, message in spoken))
+        asked = _entry_rows([message for _, message in spoken])
+        told = _entry_rows([message.answer for _, message in spoken])
         text += f"\n### {operation}\n\n" + (_table(head, asked) if asked else "It has no entries.\n")
         text += "\nand its answer\n\n" + _table(head, told) if told else ""
     return text
 
 
-def _entry_rows(operation: str, dialects: Sequence[Dialect], *, answer: bool) -> list[Sequence[str]]:
-    tables = []
-    for dialect in dialects:
-        message = _named(dialect, operation)[0]
-        chosen = message.answer if answer else message
-        tables.append({entry.name: entry for entry in (chosen.entries if chosen else ())})
+def _entry_rows(messages: Sequence[Message | None]) -> list[Sequence[str]]:
+    tables = [{entry.name: entry for entry in (message.entries if message else ())} for message in messages]
     names = dict.fromkeys(name for table in tables for name in table)
     return [(name, *(_entry(table.get(name)) for table in tables)) for name in names]
 
@@ -128,14 +124,14 @@ def _entry(entry: Entry | None) -> str:
 
 
 def _namespaces(dialects: Sequence[Dialect]) -> str:
-    found: dict[str, str] = {}
+    found: dict[tuple[str, str], dict[str, None]] = {}
     for dialect in dialects:
         for message in (*dialect.requests, dialect.wrapped, dialect.raw, dialect.end):
             for name in _names_in(message):
-                found.setdefault(name[0], name[1])
-    rows = [(_code(prefix), _code(uri)) for prefix, uri in sorted(found.items())]
+                found.setdefault(name, {})[dialect.name] = None
+    rows = [(_code(prefix), _code(uri), ", ".join(users)) for (prefix, uri), users in sorted(found.items())]
     text = "\n## 3. Namespaces\n\nPrefixes in this document; on the wire anybody may choose others.\n\n"
-    return text + _table(("prefix", "namespace"), rows)
+    return text + _table(("prefix", "namespace", "in"), rows)
 
 
 def _names_in(message: Message | None) -> Iterable[tuple[str, str]]:

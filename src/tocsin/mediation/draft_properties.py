@@ -1,6 +1,6 @@
 """The same properties under the names that the drafts of WS-Notification have for them (WSN 1.2 s4.1, s6.1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -13,7 +13,7 @@ from tocsin.mediation.namespaces import (
     WSRF_1_0_LIFETIME,
     WSRF_1_2_LIFETIME,
 )
-from tocsin.mediation.properties import Elements, Facts, Paths, Table, expression_element
+from tocsin.mediation.properties import Elements, Facts, Paths, Table, broker_properties, expression_element
 from tocsin.mediation.topics import IN_1_0, IN_1_2
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import Instant
@@ -40,6 +40,11 @@ DRAFTS = (
 
 def broker_table(facts: Facts) -> Table:
     return {name: get for draft in DRAFTS for name, get in _producer(draft, facts).items()}
+
+
+def all_broker_properties(facts: Facts, names: Sequence[QName]) -> tuple[bytes, ...]:
+    """Under the names of 1.3 and of the drafts."""
+    return broker_properties(facts, names, broker_table(facts))
 
 
 def subscription_table(subscription: Subscription, now: Instant, created: Instant | None) -> Table:

@@ -65,18 +65,32 @@ def normalising(record: Accepted, read: Notification) -> list[Step]:
     dialect = dialects.BY_NAME[record.dialect]
     wrapped = _is_wrapped(dialect, record)
     table, values = entries_of(dialect, wrapped=wrapped), values_of(read)
-    given = _given(record, read)
+    given, elsewhere = _given(record, read), _elsewhere(dialect, record, read)
     steps = [
         Step(
             name,
             incoming(name in table, name in given, name in REQUIRED),
-            place(dialect, table.get(name), wrapped=wrapped),
+            elsewhere.get(name) or place(dialect, table.get(name), wrapped=wrapped),
             values.get(name, ""),
         )
         for name in SET
     ]
     others = (entry for name, entry in table.items() if name not in SET)
     return steps + [Step(e.name, "ignore", place(dialect, e, wrapped=wrapped), "") for e in others]
+
+
+def _elsewhere(dialect: Dialect, record: Accepted, read: Notification) -> dict[str, str]:
+    """What the reader found at another place than the first its table names."""
+    if not dialect.is_soap:
+        return {}
+    envelope = dialects.open_in_full(record.body)
+    found = notices.children_of(dialect, envelope, read.index)
+    places = {}
+    if read.producer and "producer" not in found and "from" in envelope.headers:
+        places["producer"] = "Header/wsa:From"
+    if read.topic != NO_TOPIC and "topic" not in found and "topic" not in envelope.headers:
+        places["topic"] = "the tail of the address"
+    return places
 
 
 def customising(said: Notification, subscription: Subscription) -> list[Step]:
@@ -88,9 +102,15 @@ def customising(said: Notification, subscription: Subscription) -> list[Step]:
     for name in SET:
         entry = table.get(name)
         action = outgoing(entry is not None, name in values, entry is not None and entry.required)
-        value = shown.get(name, "") if action in ("transform", "ignore") else (entry.default or "" if entry else "")
+        value = shown.get(name, "") if action in ("transform", "ignore") else _default(said, entry)
         steps.append(Step(name, action, place(dialect, entry, wrapped=wrapped), value))
     return steps + list(_of_subscription(dialect, table, subscription, wrapped))
+
+
+def _default(said: Notification, entry: Entry | None) -> str:
+    if entry is None or not entry.required:
+        return ""
+    return action_of(said) if entry.name == "action" else entry.default or ""
 
 
 def _of_subscription(
@@ -121,7 +141,7 @@ def values_of(said: Notification) -> dict[str, str]:
         "action": action_of(said) if said.attribute("action") else "",
         "type": "" if said.type is None else str(said.type),
         "attributes": ", ".join(f"{name}={value}" for name, value in said.attributes if name != "action"),
-        "when": timestamp(said.when),
+        "when": said.attribute("time") or timestamp(said.when),
         "payload": f"{len(said.payload.data):,} bytes of {said.payload.media_type or 'no media type'}",
     }
     return {name: value for name, value in values.items() if value}

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from tocsin import __version__
 from tocsin.markup import xml
 from tocsin.mediation import wsn_1_3
-from tocsin.mediation.asking import own_policies
 from tocsin.mediation.namespaces import (
     ONVIF_DEVICE,
     ONVIF_ERRORS,
@@ -17,6 +16,7 @@ from tocsin.mediation.namespaces import (
 )
 from tocsin.mediation.operations import Described
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.shared_tables import own_policies
 from tocsin.mediation.topic_documents import topic_set_element
 from tocsin.mediation.topics import DIALECTS, IN_1_3
 from tocsin.mediation.writing import Markup, Value

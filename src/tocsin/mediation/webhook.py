@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tocsin.mediation.ce_writing import is_json, is_valid_json
 from tocsin.mediation.changes import (
     Change,
     action_as_type,
@@ -17,8 +18,8 @@ from tocsin.mediation.changes import (
     subject_and_time,
     type_as_action,
 )
-from tocsin.mediation.cloudevents import is_json
 from tocsin.mediation.entries import is_uri
+from tocsin.mediation.members import Members, read_members, write_members
 from tocsin.mediation.payloads import checked_media_type, is_xml, type_name
 from tocsin.mediation.rules import Dialect, Entry, Names
 from tocsin.mediation.times import timestamp
@@ -41,58 +42,47 @@ ENTRIES = (
     Entry("topic", _member("topic")),
     Entry("producer", _member("producer")),
     Entry("type", _member("type")),
-    Entry("when", _member("time")),
+    Entry("when", _member("accepted")),  # ours to say: what a publisher says of it is ignored
     Entry("attributes", _member("attributes")),
     Entry("media_type", _member("media_type"), default="application/json"),
-    Entry("payload", _member("payload"), required=True),
+    Entry("payload", _member("payload")),
+    Entry("encoded", _member("payload_base64")),
 )
 
 
-class _Message(msgspec.Struct, forbid_unknown_fields=True):
-    """The table as a type: what is absent is None."""
-
-    payload: msgspec.Raw = msgspec.Raw(b"")
-    payload_base64: str | None = None
-    id: str | None = None
-    topic: str | None = None
-    producer: str = ""
-    type: str | None = None
-    time: str | None = None
-    attributes: dict[str, str] = {}
-    media_type: str = "application/json"
-
-
-_decode = msgspec.json.Decoder(_Message).decode
-_text = msgspec.json.Decoder(str).decode
-_check = msgspec.json.Decoder().decode
-
-
-# Normalise
-
-
 def notifications(record: Accepted) -> tuple[Notification, ...]:
-    try:
-        said = _decode(record.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        raise Refusal("malformed", f"this is not a notification in JSON: {problem}") from None
-    for name, value in (("id", said.id), ("producer", said.producer), ("type", said.type), *said.attributes.items()):
-        if value and not is_uri(value):
-            raise Refusal("malformed", f"{name[:80]!r} is too long, or holds control characters")
+    said = read_members(record.body, ENTRIES)
+    kind, media_type = _uri(said, "type"), checked_media_type(said.text("media_type") or "")
     return (
         Notification(
-            MessageId(said.id or f"urn:uuid:{record.cause}"),
+            MessageId(_uri(said, "message_id") or f"urn:uuid:{record.cause}"),
             record.at,
             0,
             record.when,
             NAME,
             record.cause,
-            said.producer,
-            _topic(said.topic, record.door),
-            None if said.type is None else type_name(said.type),
-            tuple(sorted(said.attributes.items())),
-            Payload(checked_media_type(said.media_type), _payload(said)),
+            _uri(said, "producer") or "",
+            _topic(said.text("topic"), record.door),
+            None if kind is None else type_name(kind),
+            _attributes(said),
+            Payload(media_type, _payload(said, media_type)),
         ),
     )
+
+
+def _uri(said: Members, name: str) -> str | None:
+    text = said.text(name)
+    if text is not None and not is_uri(text):
+        raise Refusal("malformed", f"{name} is too long, or holds control characters")
+    return text
+
+
+def _attributes(said: Members) -> Pairs:
+    found = said.texts("attributes")
+    for name, value in found.items():
+        if not is_uri(value):
+            raise Refusal("malformed", f"the attribute {name[:80]!r} is too long, or holds control characters")
+    return tuple(sorted(found.items()))
 
 
 def _topic(text: str | None, door: str) -> Topic:
@@ -104,56 +94,44 @@ def _topic(text: str | None, door: str) -> Topic:
     return found
 
 
-def _payload(said: _Message) -> bytes:
+def _payload(said: Members, media_type: str) -> bytes:
     """JSON stands there as it is, a text as a text, and what is neither in base64."""
-    raw = bytes(said.payload)
-    if (said.payload_base64 is None) == (not raw):
+    raw, encoded = said.raw("payload"), said.text("encoded")
+    if (raw is None) == (encoded is None):
         raise Refusal("malformed", "there must be a payload or a payload_base64, and not both")
+    if encoded is None:
+        return raw or b"" if is_json(media_type) else (said.text("payload") or "").encode()
     try:
-        if said.payload_base64 is not None:
-            return base64.b64decode(said.payload_base64, validate=True)
-        return raw if is_json(said.media_type) else _text(raw).encode()
-    except (ValueError, msgspec.DecodeError):
-        raise Refusal("malformed", "the payload is not what its media_type says: JSON, a text, or base64") from None
-
-
-# Customise
+        return base64.b64decode(encoded, validate=True)
+    except ValueError:
+        raise Refusal("malformed", "payload_base64 cannot be decoded") from None
 
 
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
     del subscription, base_url
-    found = {
-        "id": notification.id,
+    values = {
+        "message_id": notification.id,
         "topic": None if notification.topic == NO_TOPIC else str(notification.topic),
         "producer": notification.producer or None,
         "type": None if notification.type is None else str(notification.type),
-        "time": timestamp(notification.when),
+        "when": timestamp(notification.when),
         "attributes": dict(notification.attributes) or None,
         "media_type": notification.payload.media_type,
+        **_written(notification.payload),
     }
-    members = msgspec.json.encode({name: value for name, value in found.items() if value is not None})
-    return _HEADERS, b"%b,%b}" % (members[:-1], _member_of(notification.payload))
+    return _HEADERS, write_members(values, ENTRIES)
 
 
-def _member_of(payload: Payload) -> bytes:
+def _written(payload: Payload) -> Mapping[str, object]:
     data = payload.data
-    if is_json(payload.media_type):
-        if _is_json_text(data):
-            return b'"payload":' + data
-    elif is_xml(payload.media_type) or payload.media_type.startswith("text/"):
+    if is_json(payload.media_type) and is_valid_json(data):
+        return {"payload": data}
+    if is_xml(payload.media_type) or payload.media_type.startswith("text/"):
         try:
-            return b'"payload":' + msgspec.json.encode(data.decode())
+            return {"payload": data.decode()}
         except UnicodeDecodeError:
             pass
-    return b'"payload_base64":' + msgspec.json.encode(data)
-
-
-def _is_json_text(data: bytes) -> bool:
-    try:
-        _check(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return False
-    return True
+    return {"encoded": msgspec.json.encode(data)}
 
 
 _INTO_SOAP: Mapping[str, Change] = {

@@ -3,10 +3,10 @@
 NotifyTo is a child of Subscribe, and the id of a subscription stands in the answer; GetStatus came later.
 """
 
-from tocsin.mediation.asking import own_policies
 from tocsin.mediation.content_filters import EVENT_DIALECTS
 from tocsin.mediation.namespaces import WSA_2003, WSA_VERSIONS, WSE_2004_01, WSN
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.shared_tables import own_policies, raw_event
 from tocsin.mediation.topics import IN_1_3
 
 NAME = "wse-2004-01"
@@ -17,19 +17,7 @@ _e = Names("wse", WSE_2004_01)
 _b = Names("wsnt", WSN)
 
 # Topic and producer, for which WS-Eventing has no place, travel as headers.
-EVENT = Message(
-    "Notify",
-    None,
-    "",
-    (
-        Entry("action", _wsa("Action"), required=True, header=True),
-        Entry("message_id", _wsa("MessageID"), header=True),
-        Entry("producer", _wsa("From"), header=True),
-        Entry("topic", _b("Topic"), header=True),
-        Entry("consumer", _wsa("To"), header=True),
-        Entry("payload", (), required=True),
-    ),
-)
+EVENT = raw_event(_wsa, _b)
 _EXPIRES, _ID = Entry("expires", _e("Expires")), Entry("id", _e("Id"))
 
 

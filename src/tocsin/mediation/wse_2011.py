@@ -1,9 +1,9 @@
 """WS-Eventing, W3C Recommendation of 2011: tables. Wrap and Unwrap are its formats, PT0S its word for no end."""
 
-from tocsin.mediation.asking import own_policies
 from tocsin.mediation.content_filters import EVENT_DIALECTS
 from tocsin.mediation.namespaces import WSA_2005, WSE_2011, WSN
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.shared_tables import event_headers, own_policies, raw_event
 from tocsin.mediation.topics import IN_1_3
 
 NAME = "wse-2011"
@@ -14,20 +14,12 @@ _wsa = Names("wsa", WSA_2005)
 _e = Names("wse", WSE_2011)
 _b = Names("wsnt", WSN)
 
-# Topic and producer, for which WS-Eventing has no place, travel as headers.
-_HEADERS = (
-    Entry("action", _wsa("Action"), required=True, header=True),
-    Entry("message_id", _wsa("MessageID"), header=True),
-    Entry("producer", _wsa("From"), header=True),
-    Entry("topic", _b("Topic"), header=True),
-    Entry("consumer", _wsa("To"), header=True),
-)
-EVENT = Message("Notify", None, "", (*_HEADERS, Entry("payload", (), required=True)))
+EVENT = raw_event(_wsa, _b)
 NOTIFY = Message(
     "Notify",
     _e.one("Notify"),
     f"{WSE_2011}/WrappedSinkPortType/NotifyEvent",
-    (*_HEADERS, Entry("action", _e("@actionURI")), Entry("payload", (), required=True)),
+    (*event_headers(_wsa, _b), Entry("action", _e("@actionURI")), Entry("payload", (), required=True)),
 )
 
 

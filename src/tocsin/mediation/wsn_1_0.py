@@ -4,7 +4,6 @@ They say SubscribeRequest and UnsubsribeRequest, put the dialect of a topic into
 WS-Addressing 2005/08, and wait for an answer to Notify. What they ought to have said is understood as well.
 """
 
-from tocsin.mediation.asking import own_policies
 from tocsin.mediation.namespaces import (
     WSA_2005,
     WSA_VERSIONS,
@@ -13,6 +12,7 @@ from tocsin.mediation.namespaces import (
     WSRF_1_0_PROPERTIES,
 )
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.shared_tables import own_policies, raw_event
 from tocsin.mediation.topics import IN_1_0
 from tocsin.model.names import NO_TOPIC
 
@@ -39,19 +39,7 @@ NOTIFY = Message(
     holder=_b.one("NotificationMessage"),
 )
 # UseNotify=false: the payload alone. What then has no place in the body travels as headers.
-RAW = Message(
-    "Notify",
-    None,
-    "",
-    (
-        Entry("action", _wsa("Action"), required=True, header=True),
-        Entry("message_id", _wsa("MessageID"), header=True),
-        Entry("producer", _wsa("From"), header=True),
-        Entry("topic", _b("Topic"), header=True),
-        Entry("consumer", _wsa("To"), header=True),
-        Entry("payload", (), required=True),
-    ),
-)
+RAW = raw_event(_wsa, _b)
 
 _REFERENCE = Entry("reference", _b("SubscriptionReference"))
 

@@ -3,7 +3,6 @@
 Subscribe is flat, a subscription is renewed and ended by WS-ResourceLifetime, and its id is a reference property.
 """
 
-from tocsin.mediation.asking import own_policies
 from tocsin.mediation.namespaces import (
     RESOURCE,
     WSA_2004_03,
@@ -19,6 +18,7 @@ from tocsin.mediation.namespaces import (
     WSRF_1_2_PROPERTIES_ACTIONS,
 )
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.shared_tables import own_policies, raw_event
 from tocsin.mediation.topics import IN_1_2
 from tocsin.model.names import NO_TOPIC
 
@@ -45,19 +45,7 @@ NOTIFY = Message(
     holder=_b.one("NotificationMessage"),
 )
 # UseNotify=false: the payload alone. What then has no place in the body travels as headers.
-RAW = Message(
-    "Notify",
-    None,
-    "",
-    (
-        Entry("action", _wsa("Action"), required=True, header=True),
-        Entry("message_id", _wsa("MessageID"), header=True),
-        Entry("producer", _wsa("From"), header=True),
-        Entry("topic", _b("Topic"), header=True),
-        Entry("consumer", _wsa("To"), header=True),
-        Entry("payload", (), required=True),
-    ),
-)
+RAW = raw_event(_wsa, _b)
 
 _REFERENCE = Entry("reference", _b("SubscriptionReference"))
 

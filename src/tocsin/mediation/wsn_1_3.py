@@ -1,6 +1,5 @@
 """WS-Notification 1.3 (OASIS, 2006), with what of WSRF 1.2 its resources understand: tables."""
 
-from tocsin.mediation.asking import own_policies
 from tocsin.mediation.namespaces import (
     WSA_2005,
     WSN,
@@ -22,6 +21,7 @@ from tocsin.mediation.namespaces import (
     WSRF_RESOURCE,
 )
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.shared_tables import own_policies, raw_event
 from tocsin.mediation.topics import IN_1_3
 from tocsin.model.names import NO_TOPIC
 
@@ -51,19 +51,7 @@ NOTIFY = Message(
     holder=_b.one("NotificationMessage"),
 )
 # UseRaw, WSN 1.3 s4.2: the payload alone. What then has no place in the body travels as headers.
-RAW = Message(
-    "Notify",
-    None,
-    "",
-    (
-        Entry("action", _wsa("Action"), required=True, header=True),
-        Entry("message_id", _wsa("MessageID"), header=True),
-        Entry("producer", _wsa("From"), header=True),
-        Entry("topic", _b("Topic"), header=True),
-        Entry("consumer", _wsa("To"), header=True),
-        Entry("payload", (), required=True),
-    ),
-)
+RAW = raw_event(_wsa, _b)
 
 _CURRENT, _TERMINATION = Entry("now", _b("CurrentTime")), Entry("expires", _b("TerminationTime"), nil=True)
 _REFERENCE = Entry("reference", _b("SubscriptionReference"))

@@ -1,6 +1,6 @@
 """From what is asked to what the node does about it, and what is answered: the same for every dialect."""
 
-from tocsin.mediation.notices import PULL_POINTS, SUBSCRIPTIONS
+from tocsin.mediation.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.mediation.operations import (
     Answer,
     CreatePullPoint,

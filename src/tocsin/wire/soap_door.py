@@ -9,8 +9,8 @@ from tocsin.mediation import dialects, onvif, raw, soap, wse_2004_08, wsn_1_3
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.faults import problem
 from tocsin.mediation.memo import Recalled
-from tocsin.mediation.notices import PULL_POINTS, SUBSCRIPTIONS
-from tocsin.mediation.operations import Context, DestroyRegistration, Publish, Reply, Request, Unsubscribe
+from tocsin.mediation.templates import PULL_POINTS, SUBSCRIPTIONS
+from tocsin.mediation.operations import Context, DestroyRegistration, Publish, Pull, Reply, Request, Unsubscribe
 from tocsin.mediation.payloads import is_xml
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import PUBLISH_DOOR
@@ -36,10 +36,7 @@ class SoapDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             body = await read_body(scope, receive, self._broker.body_limit)
-            if scope["path"].startswith(PULL_POINTS):
-                reply = await while_connected(receive, self.handle(scope, body))
-            else:
-                reply = await self.handle(scope, body)
+            reply = await self.handle(scope, body, receive)
         except Refusal as refusal:
             reply = self._refuse(_guess(scope, b""), scope, refusal)
         if reply is None:
@@ -47,16 +44,19 @@ class SoapDoor:
         else:
             await send_reply(send, reply)
 
-    async def handle(self, scope: Scope, body: bytes) -> Reply | None:
-        """The answer, None to what needs none but that it was accepted. Of the scope: path and headers."""
+    async def handle(self, scope: Scope, body: bytes, receive: Receive) -> Reply | None:
+        """The answer, None to what needs none but that it was accepted. Of the scope: path and headers.
+
+        Who waits for messages may go away, which `receive` tells; everything else is done though nobody hears of it.
+        """
         path: str = scope["path"]
         events = path == PUBLISH_DOOR or path.startswith(f"{PUBLISH_DOOR}/")
         try:
-            return await (self._event(path, scope, body) if events else self._message(path, scope, body))
+            return await (self._event(path, scope, body) if events else self._message(path, scope, body, receive))
         except Refusal as refusal:
             return self._refuse(_guess(scope, body), scope, refusal)
 
-    async def _message(self, path: str, scope: Scope, body: bytes) -> Reply | None:
+    async def _message(self, path: str, scope: Scope, body: bytes, receive: Receive) -> Reply | None:
         reading = dialects.open_soap(path, body)
         if isinstance(reading, Recalled):
             broker = await self._admit(scope, None)
@@ -69,8 +69,9 @@ class SoapDoor:
             if isinstance(heard.request, Publish):
                 await broker.publish(path, heard.context.dialect, (), body, reading)
                 return dialects.acknowledged(reading, heard.context.dialect, broker.base_url)
-            request = _about(path, heard.request)
-            return dialects.answer(heard.context, await operate(broker, request, now), broker.base_url)
+            work = operate(broker, _about(path, heard.request), now)
+            answer = await (while_connected(receive, work) if isinstance(heard.request, Pull) else work)
+            return dialects.answer(heard.context, answer, broker.base_url)
         except Refusal as refusal:
             return self._refuse(_context(reading, _guess(scope, body)), scope, refusal)
 
