@@ -9,10 +9,10 @@ from tocsin.model.subscription import Endpoint, Form, Subscription
 NODE = Node("node")
 
 
-def accepted(offset: int, topic: str, dialect: str = "raw") -> Accepted:
+def accepted(offset: int, topic: str, dialect: str = "raw", body: bytes = b"x") -> Accepted:
     headers = (("content-type", "text/plain"),)
     at = Position(NODE, offset)
-    return Accepted(at, Instant(offset), f"/broker/publish/{topic}", dialect, headers, None, f"cause-{offset}", b"x")
+    return Accepted(at, Instant(offset), f"/broker/publish/{topic}", dialect, headers, None, f"cause-{offset}", body)
 
 
 def subscribed(offset: int, name: SubscriptionId, topic: str) -> Changed:

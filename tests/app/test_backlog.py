@@ -74,3 +74,25 @@ async def test_a_record_that_todays_rules_refuse_does_not_stop_the_rest(tmp_path
     gone, fine = accepted(1, "alarm", dialect="gone"), accepted(2, "alarm")
     engine = await engine_on(tmp_path, [subscribed(0, RARE, "alarm"), gone, fine])
     assert [entry.place for entry in await engine.backlog(RARE, (0, 0), 10)] == [(2, 0)]
+
+
+async def test_a_page_of_large_ones_ends_by_its_bytes_and_the_rest_follows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "PAGE_BYTES", 25_000)
+    records = [accepted(offset, "alarm", body=b"x" * 10_000) for offset in range(1, 30)]
+    engine = await engine_on(tmp_path, [subscribed(0, RARE, "alarm"), *records])
+    places, after = [], (0, 0)
+    while page := await engine.backlog(RARE, after, 100):
+        assert sum(entry.weight for entry in page) < 25_000 + 11_000
+        places += [entry.place for entry in page]
+        after = page[-1].place
+    assert places == [(offset, 0) for offset in range(1, 30)]
+
+
+async def test_one_that_is_larger_than_a_page_is_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedded, "PAGE_BYTES", 5_000)
+    records = [accepted(offset, "alarm", body=b"x" * 10_000) for offset in (1, 2)]
+    engine = await engine_on(tmp_path, [subscribed(0, RARE, "alarm"), *records])
+    (entry,) = await engine.backlog(RARE, (0, 0), 10)
+    assert entry.place == (1, 0)

@@ -3,6 +3,7 @@
 import os
 import resource
 import shutil
+import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -110,6 +111,16 @@ async def test_a_data_directory_of_the_other_engine(tmp_path: Path) -> None:
     assert (await found(settings(tmp_path, engine="spark")))["engine"].state == "ok"
 
 
+async def test_an_engine_that_nobody_asked_for_is_no_trouble(tmp_path: Path) -> None:
+    store = Store.open(tmp_path / "d" / "tocsin.db")
+    store.claim_engine("embedded")
+    store.close()
+    unsaid = load({"data": str(tmp_path / "d"), "port": "9"}, {})
+    checks = await found(unsaid, env={"JAVA_HOME": str(tmp_path)})
+    assert checks["engine"].state == "ok" and "embedded" in checks["engine"].text
+    assert checks["java"].state == "warning"  # for `tocsin up` alone
+
+
 async def test_a_database_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "tocsin.db").write_bytes(b"no database" * 100)
@@ -165,6 +176,30 @@ async def test_an_advertised_address_must_lead_to_the_broker(tmp_path: Path) -> 
         assert (await found(good))["advertised address"].state == "ok"
         await sink.down()
         assert (await found(good))["advertised address"].state == "warning"
+
+
+async def test_a_running_broker_says_itself_what_its_address_is(tmp_path: Path) -> None:
+    told: dict[str, object] = {"status": "ok", "time": at(0), "servers": [{"url": "http://nowhere.invalid:1"}]}
+    async with answering(200, told).open() as sink:
+        checks = await found(settings(tmp_path), sink.url())
+        assert (
+            checks["advertised address"].state == "problem" and "nowhere.invalid" in checks["advertised address"].text
+        )
+        told["servers"] = [{"url": sink.url()[:-1]}]
+        checks = await found(settings(tmp_path), sink.url())
+        assert checks["advertised address"].state == "ok" and "this machine only" in checks["advertised address"].text
+
+
+async def test_a_name_that_leads_to_this_machine_may_not_lead_others_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the name of a machine does that listens on every address, where its own table of hosts says 127.0.1.1."""
+    resolved = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.1.1", 8080))]
+    told: dict[str, object] = {"status": "ok", "time": at(0), "servers": [{"url": "http://machine.test:8080"}]}
+    async with answering(200, told).open() as sink:
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: resolved)
+        checks = await found(settings(tmp_path, host="127.0.0.1"), sink.url())
+    assert checks["advertised address"].state == "warning" and "others" in checks["advertised address"].text
 
 
 async def test_an_advertised_name_must_be_one(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 from tests.app.records import accepted
 
-from tocsin.app.duplicates import REMEMBERED_SECONDS, Duplicates, key_of
+from tocsin.app.duplicates import REMEMBERED_SECONDS, Duplicates, key_of, key_of_all
 from tocsin.flow.flow import normalise
 from tocsin.model.identity import Instant, MessageId, after
 from tocsin.model.notification import Notification, Payload
@@ -26,6 +26,12 @@ def test_a_producer_with_a_name_answers_for_its_ids() -> None:
     assert key_of(notification("1", "urn:p")) != key_of(notification("1", "urn:q"))
 
 
+def test_nobody_uses_up_the_ids_of_another() -> None:
+    said = notification("1", "urn:p")
+    assert key_of(said, principal="ann") != key_of(said, principal="ben")
+    assert key_of_all([said], None, "ann") == key_of(said, principal="ann") != key_of(said)
+
+
 def test_an_id_made_here_is_no_key() -> None:
     (made,) = normalise(accepted(0, "a"))
     assert key_of(made) is None
@@ -36,7 +42,7 @@ async def test_the_window_is_bounded_by_number_and_age() -> None:
     stored.set_result(0)
     window = Duplicates(2)
     for name in ("1", "2", "3"):
-        window.remember(("p", name, 0), Instant(0), stored)
-    assert window.first(("p", "1", 0), Instant(1)) is None
-    assert window.first(("p", "3", 0), Instant(1)) is stored
-    assert window.first(("p", "3", 0), after(Instant(1), REMEMBERED_SECONDS)) is None
+        window.remember((None, "p", name, 0), Instant(0), stored)
+    assert window.first((None, "p", "1", 0), Instant(1)) is None
+    assert window.first((None, "p", "3", 0), Instant(1)) is stored
+    assert window.first((None, "p", "3", 0), after(Instant(1), REMEMBERED_SECONDS)) is None

@@ -359,6 +359,30 @@ async def test_a_pull_point_that_begins_in_the_past_reads_the_log_first(
         assert await pulled(node, name) == []
 
 
+async def test_a_page_of_the_past_ends_by_its_bytes_and_is_saved_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pull_feeds, "PAGE_BYTES", 1)
+    buffered: list[int] = []
+    collect = pulling.PullPoints._collect
+
+    def collecting(self: pulling.PullPoints) -> Any:
+        buffered.append(len(self._buffer))
+        return collect(self)
+
+    async with running(tmp_path) as node:
+        await say(node, "a", *range(5))
+        await say(node, "b", 77)
+        monkeypatch.setattr(pulling.PullPoints, "_collect", collecting)
+        name = await pull_point_for(node, "a", start=Start(offset=0))
+        found: list[int] = []
+        async with asyncio.timeout(10):
+            while len(found) < 5:
+                found += await pulled(node, name, None, 5)
+        assert found == list(range(5))
+    assert max(buffered) == 1
+
+
 async def test_reading_of_the_past_goes_on_after_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pull_feeds, "PAGE", 3)
     stuck = asyncio.Event()

@@ -173,3 +173,39 @@ def test_an_unknown_secret_is_told_of_when_it_is_named(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="tocsin secrets add") as caught:
         opened(tmp_path).check(Endpoint(HTTPS, secret="s"))
     assert caught.value.reason == "bad-consumer"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "a/../evil",
+        "a/%2e%2E/evil",
+        "a/.%2e/evil",
+        "a/./b",
+        "a/b/..",
+        "a/..;x/evil",
+        "a/..%3b/evil",
+        "a/..%2fevil",
+        "a/%5c..",
+    ],
+)
+async def test_a_path_that_may_be_read_as_another_gets_no_secret(tmp_path: Path, path: str) -> None:
+    secrets = opened(tmp_path)
+    await secrets.add(secret("bearer", "t", address="https://hooks.example/a"), replace=False)
+    await secrets.add(secret("hmac", KEY, name="free"), replace=False)
+    address = f"https://hooks.example/{path}"
+    for name in ("s", "free"):
+        with pytest.raises(Refusal, match="dot segments") as caught:
+            secrets.check(Endpoint(address, secret=name))
+        assert caught.value.reason == "bad-consumer"
+        with pytest.raises(CannotDress):
+            secrets.headers_for(delivery(address, name))
+    with pytest.raises(Refusal, match="dot segments"):
+        await secrets.add(secret("bearer", "t", address=address, name="bad"), replace=False)
+
+
+@pytest.mark.parametrize("path", ["a/..b", "a/...", "a/b?to=../c%2f", "a/.well-known/x"])
+async def test_dots_elsewhere_are_harmless(tmp_path: Path, path: str) -> None:
+    secrets = opened(tmp_path)
+    await secrets.add(secret("bearer", "t", address="https://hooks.example/a"), replace=False)
+    secrets.check(Endpoint(f"https://hooks.example/{path}", secret="s"))

@@ -157,7 +157,7 @@ def test_a_bad_value_names_setting_source_and_what_is_expected(
 @pytest.mark.parametrize(
     ("flags", "env", "text", "said"),
     [
-        ({"prt": "1"}, {}, "", "--prt is not a setting; did you mean --port?"),
+        ({"prt": "1"}, {}, "", "prt is not a setting; did you mean port?"),
         (
             {},
             {"TOCSIN_DELIVERY_ATEMPTS": "1"},

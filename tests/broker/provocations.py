@@ -161,7 +161,7 @@ def _at_onvif(said: Provocation) -> Provocation:
 
 
 ONVIF: dict[Row, Provocation] = {row: _at_onvif(said) for row, said in WSN_1_3.items()} | {
-    ("", "unknown-subscription"): Provocation("<tev:PullMessages/>", "no subscription", door="/broker/pullpoints/none"),
+    ("", "unknown-subscription"): Provocation("<tev:PullMessages/>", "no pull point", door="/broker/pullpoints/none"),
     ("", "not-authenticated"): Provocation("<tev:GetEventProperties/>", "who are you?", stage="guarded"),
     ("", "not-allowed"): Provocation("<tev:CreatePullPointSubscription/>", "may not", stage="guarded", who="eve"),
     ("", "unknown-operation"): Provocation("<tev:Dance/>", "Dance"),

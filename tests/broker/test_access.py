@@ -38,11 +38,15 @@ CLOUD_EVENT = (("Content-Type", "application/cloudevents+json"),)
 
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """Ann publishes and subscribes under `flood`, Ben under `fire`; Max manages everything; Eve may nothing."""
+    """Ann publishes and subscribes under `flood`, Ben under `fire`; Max manages everything; Eve may nothing.
+
+    Sue publishes under both.
+    """
     data = tmp_path_factory.mktemp("guarded") / "data"
     for name, topics in (("ann", "flood//."), ("ben", "fire//.")):
         known(data, name, about("publish", topics), about("subscribe", topics))
     known(data, "max", Right("manage"))
+    known(data, "sue", about("publish", "flood//."), about("publish", "fire//."))
     known(data, "eve")
     process = BrokerProcess.start(data, ON)
     yield process
@@ -278,6 +282,34 @@ async def test_pull_points_are_their_owners(guarded: BrokerProcess, http: HttpCl
     assert (await call(http, "GET", messages, basic("ann"))).status == 200
     feeding = {"consumer": document(made.body)["address"], "topic": "fire"}
     check_problem(await call(http, "POST", f"{guarded.url}/api/subscriptions", basic("ben"), feeding), 403, "another's")
+
+
+async def test_the_pull_point_of_another_takes_what_its_owner_may_hear(
+    guarded: BrokerProcess, http: HttpClient
+) -> None:
+    made = document((await call(http, "POST", f"{guarded.url}/api/pullpoints", basic("ann"), {"topic": "flood"})).body)
+    address, messages = made["address"], f"{guarded.url}/api/pullpoints/{made['id']}/messages"
+    for who, topic in (("ben", "fire"), ("ben", "flood"), ("eve", "flood")):
+        answer = await say(http, address, notify(message("<n>1</n>", topic)), basic(who))
+        assert answer.status == 403, answer
+    assert document((await call(http, "GET", messages, basic("ann"))).body)["items"] == []
+    for who in ("ann", "sue"):
+        answer = await say(http, address, notify(message("<n>2</n>", "flood")), basic(who))
+        assert answer.status == 202, answer
+    assert (await say(http, address, notify(message("<n>3</n>", "fire")), basic("sue"))).status == 403
+
+    async def held() -> int:
+        return len(document((await call(http, "GET", messages, basic("ann"))).body)["items"])
+
+    await until(held, lambda found: found == 2)
+
+
+async def test_nobody_uses_up_the_ids_of_another(guarded: BrokerProcess, http: HttpClient) -> None:
+    before = len(accepted(guarded.data))
+    for who, topic in (("ann", "flood"), ("ben", "fire"), ("ben", "fire")):
+        answer = await http.request("POST", f"{guarded.url}/events", CLOUD_EVENT + basic(who), event(topic, "taken"))
+        assert answer.status == 202, answer
+    assert [each.principal for each in accepted(guarded.data)[before:]] == ["ann", "ben"]
 
 
 @pytest.mark.parametrize("path", ["/api/socket", "/api/pullpoints/x/socket"])

@@ -5,7 +5,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from tests.broker.acts import IMPATIENT, call, get, numbers, publish, subscribe, until
+from tests.broker.acts import IMPATIENT, call, dead_letters, get, numbers, publish, subscribe, until
 from tests.broker.conftest import Start
 from tests.broker.shell import BrokerProcess, document, wait_until
 from tests.broker.sink import NEVER, Answering, Say, Sink
@@ -158,3 +158,81 @@ async def test_only_the_origins_that_are_named_may_send(tmp_path: Path, start: S
     assert await allowed("Two.example") == "Two.example"
     assert await allowed("three.example") is None
     assert await allowed("*") is None
+
+
+CE = "/api/cloudevents/subscriptions"
+
+
+async def replaced(http: HttpClient, broker: BrokerProcess, name: str, sink: str) -> None:
+    answer = await call(http, "PUT", f"{broker.url}{CE}/{name}", {"sink": sink, "protocol": "HTTP"})
+    assert answer.status == 200, answer
+
+
+async def test_consent_is_for_one_address_and_another_is_asked(
+    tmp_path: Path, start: Start, sink: Sink, http: HttpClient
+) -> None:
+    settings = IMPATIENT | {"delivery-consent": "ask"}
+    broker = start(tmp_path / "data", settings)
+    sink.script = lambda received: Say(200, YES) if received.path == "/yes" else Say(200)
+    name = await subscribe(http, broker, sink.url("yes"), "t")
+    await publish(http, broker, "t", 1)
+    await wait_until(lambda: numbers(sink, "yes") == [1], "who consented is sent to")
+    old = dict(sink.at("yes")[0].headers)[CALLBACK]
+    await replaced(http, broker, name, sink.url("other"))
+    await publish(http, broker, "t", 2)
+    await wait_until(lambda: sink.at("other"), "the other is asked")
+    assert (await call(http, "GET", old)).status == 200, "that of before speaks for itself only"
+    broker.kill()
+    broker = start(tmp_path / "data", settings)
+    await wait_until(lambda: len(sink.at("other")) == 2, "and asked again")
+    first, again = (dict(each.headers)[CALLBACK] for each in sink.at("other"))
+    assert first.rpartition("/")[2] == again.rpartition("/")[2]
+    assert numbers(sink, "other") == []
+    assert (await call(http, "GET", again)).status == 200
+    await wait_until(lambda: numbers(sink, "other") == [2], "what was held is delivered")
+    assert set(numbers(sink, "yes")) == {1}
+
+
+async def test_what_waits_for_who_consented_goes_there_after_the_address_is_another(
+    tmp_path: Path, start: Start, sink: Sink, http: HttpClient
+) -> None:
+    broker = start(tmp_path / "data", IMPATIENT | {"delivery-consent": "ask"})
+    sink.script = answering(Say(200, YES))
+    name = await subscribe(http, broker, sink.url("a"), "t")
+    await wait_until(lambda: questions(sink), "it is asked")
+    await until(lambda: get(http, f"{broker.url}/api/consents"), lambda found: not found["items"])
+    sink.script = lambda received: Say(200, YES) if CALLBACK in dict(received.headers) else Say(503 if busy else 202)
+    busy = [True]
+    await publish(http, broker, "t", 1)
+    await replaced(http, broker, name, sink.url("b"))
+    await publish(http, broker, "t", 2)
+    busy.clear()
+    await wait_until(lambda: numbers(sink, "b")[-1:] == [2], "the new one is sent to")
+    assert set(numbers(sink, "a")) == {1} and await dead_letters(http, broker) == []
+
+
+async def test_who_need_not_be_asked_any_more_is_sent_to(
+    tmp_path: Path, start: Start, sink: Sink, http: HttpClient
+) -> None:
+    broker = start(tmp_path / "data", IMPATIENT)
+    sink.script = answering(Say(200))
+    name = await subscribe(http, broker, sink.url("a"), "t", consent=True)
+    await publish(http, broker, "t", 1)
+    await wait_until(lambda: questions(sink), "it is asked")
+    await replaced(http, broker, name, sink.url("b"))
+    await publish(http, broker, "t", 2)
+    await wait_until(lambda: numbers(sink, "b") == [2], "nobody is waited for")
+    assert (await get(http, f"{broker.url}/api/consents"))["items"] == []
+    assert told(sink) == [2], "who never consented got nothing"
+    await until(lambda: dead_letters(http, broker, name), lambda found: len(found) == 1)
+
+
+async def test_all_but_soap_is_asked_where_all_are(tmp_path: Path, start: Start, sink: Sink, http: HttpClient) -> None:
+    broker = start(tmp_path / "data", IMPATIENT | {"delivery-consent": "ask"})
+    sink.script = answering(Say(200))
+    name = await subscribe(http, broker, sink.url("hook"), "t", dialect="webhook")
+    assert (await get(http, f"{broker.url}/api/subscriptions/{name}"))["consent"] is True
+    await subscribe(http, broker, sink.url("soap"), "t", dialect="wsn-1.3")
+    await publish(http, broker, "t", 1)
+    await wait_until(lambda: sink.at("hook") and sink.at("soap"), "one is asked and the other is sent to")
+    assert [CALLBACK in dict(each.headers) for each in (*sink.at("hook"), *sink.at("soap"))] == [True, False]

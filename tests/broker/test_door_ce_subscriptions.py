@@ -1,14 +1,19 @@
 """The CloudEvents Subscriptions API and batches, through a started broker."""
 
 import json
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from tests.broker.acts import call
+from tests.broker.acts import IMPATIENT, call, until
+from tests.broker.conftest import Start
 from tests.broker.shell import BrokerProcess, document, wait_until
 from tests.broker.sink import Sink
 
+from tocsin.model.identity import Instant
+from tocsin.model.secret import Secret
+from tocsin.store.database import Store
 from tocsin.wire.http_client import HttpClient
 
 PATH = "/api/cloudevents/subscriptions"
@@ -138,3 +143,67 @@ async def test_what_cannot_be_asked_for(
 ) -> None:
     answer = await call(http, "POST", broker.url + PATH, asked)
     assert answer.status == 400 and words in document(answer.body)["detail"], answer
+
+
+async def test_one_that_fed_a_pull_point_can_be_sent_to_and_the_other_way_round(
+    broker: BrokerProcess, sink: Sink, http: HttpClient
+) -> None:
+    kind, path = f"t{uuid4().hex}", uuid4().hex
+    box = document((await call(http, "POST", f"{broker.url}/api/pullpoints", {"topic": kind})).body)
+
+    async def pulled() -> list[int]:
+        found = document((await call(http, "GET", f"{broker.url}/api/pullpoints/{box['id']}/messages")).body)
+        return [each["event"]["data"] for each in found["items"]]
+
+    asked = {"protocol": "HTTP", "sink": box["address"], "types": [kind]}
+    made = document((await call(http, "POST", broker.url + PATH, asked)).body)
+    at = f"{broker.url}{PATH}/{made['id']}"
+    assert made["sink"] == box["address"]
+    await publish(http, broker, event(kind, 1))
+    assert document((await call(http, "PUT", at, made)).body) == made
+    assert (await call(http, "PUT", at, made | {"sink": sink.url(path)})).status == 200
+    await publish(http, broker, event(kind, 2))
+    await wait_until(lambda: told(sink, path) == [2], "what came since is sent")
+    assert await pulled() == [1]
+    assert (await call(http, "PUT", at, made)).status == 200
+    await publish(http, broker, event(kind, 3))
+    assert await pulled() == [3]
+    assert (await call(http, "DELETE", at)).status == 200
+    await publish(http, broker, event(kind, 4))
+    assert (await pulled(), told(sink, path)) == ([], [2])
+    dead = document((await call(http, "GET", f"{broker.url}/api/dead-letters?subscription={made['id']}")).body)
+    assert dead["items"] == []
+
+
+async def test_a_credential_goes_with_its_subscription_however_that_ends(
+    tmp_path: Path, start: Start, http: HttpClient
+) -> None:
+    broker = start(tmp_path / "data", IMPATIENT)
+
+    async def made(config: dict[str, str]) -> str:
+        token = {"credentialtype": "ACCESSTOKEN", "accesstoken": "t"}
+        asked = {"sink": "http://127.0.0.1:9/", "protocol": "HTTP", "config": config, "sinkcredential": token}
+        return str(document((await call(http, "POST", broker.url + PATH, asked)).body)["id"])
+
+    async def secrets() -> list[str]:
+        return [each["name"] for each in document((await call(http, "GET", f"{broker.url}/api/secrets")).body)["items"]]
+
+    name = await made({})
+    assert len(await secrets()) == 1
+    assert (await call(http, "DELETE", f"{broker.url}/api/subscriptions/{name}")).status < 300
+    assert await secrets() == []
+    await made({"expires": "PT0.5S"})
+    await until(secrets, lambda found: not found)
+    stays = await made({})
+    (kept,) = await secrets()
+    broker.stop()
+    left = [f"sink-{uuid4().hex}", "sink-of-the-operator"]
+    store = Store.open(broker.data / "tocsin.db")
+    for each in left:
+        store.secrets.put(Secret(each, "bearer", "t", Instant(1)))
+    store.close()
+    broker = start(tmp_path / "data", IMPATIENT)
+    assert await secrets() == sorted([kept, "sink-of-the-operator"])
+    replacing = {"sink": "http://127.0.0.1:9/other", "protocol": "HTTP"}
+    assert (await call(http, "PUT", f"{broker.url}{PATH}/{stays}", replacing)).status == 200
+    assert await secrets() == ["sink-of-the-operator"]

@@ -58,6 +58,7 @@ async def test_messages_are_handed_out_and_can_be_read_again(broker: BrokerProce
     shown = await state(http, broker, name)
     assert (shown["waiting"], shown["last"], shown["handed_to"], shown["overflowed"]) == (1, 3, 2, 0)
     assert shown["address"] == f"{broker.url}/broker/pullpoints/{name}"
+    assert shown["messages"] == f"{broker.url}/api/pullpoints/{name}/messages"
     assert shown["topics"] == ["pulled"]
     assert await messages(http, broker, name, "after=1") == [(2, 2), (3, 3)]
     assert await messages(http, broker, name) == [(3, 3)]

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 from tests.broker.acts import IMPATIENT, JSON
 from tests.broker.conftest import Start
-from tests.broker.shell import BrokerProcess, accepted, wait_until
+from tests.broker.people import digest_header, known, with_header
+from tests.broker.shell import BrokerProcess, accepted, document, wait_until
 from tests.broker.speech import fault_of, manager_of, message, notify, text_at, wsn_manage, wsn_subscribe
+from tests.broker.test_onvif_door import TEV, say
 from tests.wire.test_tcp_client import Consumer, consumer
 from tests.wire.test_tcp_door import Caller
 
 from tocsin.mediation import dime
 from tocsin.mediation.dime import Message
+from tocsin.model.access import Right
 from tocsin.model.identity import Pairs
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.server import listen
@@ -99,3 +102,42 @@ async def test_consumers_of_cloudevents_and_the_brokers_own_port_are_refused(
     assert answer.status == 400 and b"must begin with http:// or https://" in answer.body
     told = fault_of(await ask(caller, wsn_subscribe(f"tcp://127.0.0.1:{broker_at[1]}/broker", "a")))
     assert "own address" in told.reason
+
+
+async def test_who_hangs_up_while_pulling_takes_nothing(
+    broker_at: tuple[BrokerProcess, int], caller: Caller, http: HttpClient
+) -> None:
+    broker, port = broker_at
+    made = await http.request("POST", f"{broker.url}/api/pullpoints", JSON, b'{"topic": "t"}')
+    name = document(made.body)["id"]
+    pull = say(TEV, "PullMessages", "<n:Timeout>PT60S</n:Timeout><n:MessageLimit>10</n:MessageLimit>")
+    leaving = Caller(*await asyncio.open_connection("127.0.0.1", port))
+    leaving.say(framed(to(pull, f"tcp://127.0.0.1:{port}/broker/subscriptions/{name}")))
+    await leaving.writer.drain()
+    leaving.writer.close()
+    await leaving.writer.wait_closed()
+    for _ in range(3):  # so that the broker has heard of it
+        await ask(caller, wsn_manage("Unsubscribe"))
+    caller.say(framed(notify(message("<n>1</n>", "t"), message_id="urn:1")))
+    pulled = await ask(caller, to(pull, f"tcp://127.0.0.1:{port}/broker/pullpoints/{name}"))
+    assert text_at(pulled, "n") == "1"
+
+
+async def test_who_guesses_elsewhere_locks_nobody_out(start: Start, tmp_path: Path) -> None:
+    port, data = free_port(), tmp_path / "data"
+    known(data, "ann", Right("subscribe"))
+    start(data, IMPATIENT | {"tcp-port": str(port), "access-on": "true"})
+
+    async def tried(password: str, place: str) -> str:
+        async with asyncio.timeout(30):
+            found = Caller(*await asyncio.open_connection("127.0.0.1", port, local_addr=(place, 0)))
+            said = with_header(wsn_subscribe("http://127.0.0.1:9/", "a"), digest_header("ann", password))
+            answer = await ask(found, said)
+            found.writer.close()
+            await found.writer.wait_closed()
+        return answer.decode()
+
+    for _ in range(8):
+        await tried("wrong", "127.0.0.2")
+    assert "too many failed attempts" in await tried("annann", "127.0.0.2")
+    assert "SubscribeResponse" in await tried("annann", "127.0.0.3")

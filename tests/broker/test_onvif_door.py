@@ -1,5 +1,6 @@
 """ONVIF at the door: what clients in the field send that the standard does not, and what they need in return."""
 
+import asyncio
 from uuid import uuid4
 
 import pytest
@@ -149,3 +150,26 @@ async def test_without_action(broker: BrokerProcess, http: HttpClient) -> None:
 async def test_post_only(broker: BrokerProcess, http: HttpClient) -> None:
     answer = await http.request("GET", f"{broker.url}/onvif/events", (), b"")
     assert answer.status == 405
+
+
+@pytest.mark.parametrize("where", ["/broker/pullpoints/", "/broker/subscriptions/"])
+async def test_who_hangs_up_while_pulling_takes_nothing(where: str, broker: BrokerProcess, http: HttpClient) -> None:
+    topic = f"t{uuid4().hex}"
+    dialect = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Concrete"
+    address = await created(http, broker, f'<w:TopicExpression Dialect="{dialect}">{topic}</w:TopicExpression>')
+    await hung_up(broker.port, where + address.rpartition("/")[2])
+    for _ in range(3):  # so that the broker has heard of it
+        assert await topics_pulled(http, address) == []
+    await ask(http, f"{broker.url}/broker", notify(message("<a/>", topic), message_id=f"urn:{topic}"))
+    assert await topics_pulled(http, address) == [topic]
+
+
+async def hung_up(port: int, path: str) -> None:
+    """Somebody who waits there for a message, and then not."""
+    headers, body = say(TEV, "PullMessages", "<n:Timeout>PT60S</n:Timeout><n:MessageLimit>10</n:MessageLimit>")
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {headers[0][1]}\r\nContent-Length: {len(body)}\r\n\r\n"
+    writer.write(head.encode() + body)
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()

@@ -17,7 +17,9 @@ from tocsin.model.identity import Instant, MessageId, Node, Pairs, SubscriptionI
 from tocsin.model.subscription import Endpoint, Position
 from tocsin.wire.answer import Answer
 
-SETTINGS = DeliverySettings(window=3, attempts=3, first_delay=0.0, failures_to_open=2, cool_down=0.0, backlog_readers=2)
+SETTINGS = DeliverySettings(
+    window=3, window_bytes=8, attempts=3, first_delay=0.0, failures_to_open=2, cool_down=0.0, backlog_readers=2
+)
 NAMES = [SubscriptionId(name) for name in "abc"]
 Done = Callable[[Answer], None]
 
@@ -58,14 +60,14 @@ class World:
             self.final[entry.subscription].append((entry.place, outcome.result))
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
-        found = [Entry(subscription, place, None) for place in self.truth[subscription] if place > after][:limit]
+        found = [entry(subscription, place) for place in self.truth[subscription] if place > after][:limit]
         self.reading.append(wait := asyncio.get_running_loop().create_future())
         await wait
         return found
 
     def offer(self, name: SubscriptionId) -> None:
         self.truth[name].append((len(self.truth[name]) + 1, 0))
-        self.deliverer.offer(Entry(name, self.truth[name][-1], None))
+        self.deliverer.offer(entry(name, self.truth[name][-1]))
 
     def answer(self, name: SubscriptionId, status: int) -> None:
         if done := self.flying.pop(name, None):
@@ -96,6 +98,11 @@ class World:
             for name in NAMES:
                 self.answer(name, 202)
             await asyncio.sleep(0)
+
+
+def entry(name: SubscriptionId, place: Place) -> Entry:
+    """Two or three of the large ones fill the window."""
+    return Entry(name, place, None, place[0] % 3 * 4)
 
 
 def prepare(entry: Entry) -> Delivery:

@@ -6,10 +6,11 @@ from tocsin.delivery.queue import Queue
 from tocsin.model.identity import SubscriptionId
 
 NAME = SubscriptionId("s")
+PLENTY = 1 << 30
 
 
-def entry(offset: int, index: int = 0) -> Entry:
-    return Entry(NAME, (offset, index), None)
+def entry(offset: int, index: int = 0, weight: int = 0) -> Entry:
+    return Entry(NAME, (offset, index), None, weight)
 
 
 def places(queue: Queue) -> list[Place]:
@@ -17,14 +18,14 @@ def places(queue: Queue) -> list[Place]:
 
 
 def test_the_window_is_bounded_and_then_it_is_behind() -> None:
-    queue = Queue(NAME, (0, 0), 2)
+    queue = Queue(NAME, (0, 0), 2, PLENTY)
     assert [queue.offer(entry(n)) for n in (1, 2, 3, 4)] == [True, True, False, False]
     assert places(queue) == [(1, 0), (2, 0)]
     assert queue.behind
 
 
 def test_what_is_known_is_passed_over() -> None:
-    queue = Queue(NAME, (0, 0), 9)
+    queue = Queue(NAME, (0, 0), 9, PLENTY)
     assert queue.offer(entry(5, 1))
     assert not queue.offer(entry(5, 1))
     assert not queue.offer(entry(5, 0))
@@ -32,7 +33,7 @@ def test_what_is_known_is_passed_over() -> None:
 
 
 def test_it_asks_when_half_of_the_window_is_free() -> None:
-    queue = Queue(NAME, (0, 0), 4)
+    queue = Queue(NAME, (0, 0), 4, PLENTY)
     for n in range(1, 7):
         queue.offer(entry(n))
     queue.advance()
@@ -44,7 +45,7 @@ def test_it_asks_when_half_of_the_window_is_free() -> None:
 
 
 def test_an_offer_after_the_backlog_was_asked_is_asked_for_again() -> None:
-    queue = Queue(NAME, (0, 0), 4, behind=True)
+    queue = Queue(NAME, (0, 0), 4, PLENTY, behind=True)
     queue.ask()
     queue.offer(entry(7))
     queue.refill([])
@@ -58,7 +59,7 @@ def test_an_offer_after_the_backlog_was_asked_is_asked_for_again() -> None:
 
 
 def test_what_the_backlog_no_longer_has_does_not_keep_it_behind() -> None:
-    queue = Queue(NAME, (0, 0), 4, behind=True)
+    queue = Queue(NAME, (0, 0), 4, PLENTY, behind=True)
     queue.offer(entry(7))
     queue.ask()
     queue.refill([])
@@ -67,7 +68,7 @@ def test_what_the_backlog_no_longer_has_does_not_keep_it_behind() -> None:
 
 
 def test_a_backlog_that_repeats_itself_neither_doubles_nor_loops() -> None:
-    queue = Queue(NAME, (0, 0), 4, behind=True)
+    queue = Queue(NAME, (0, 0), 4, PLENTY, behind=True)
     queue.ask()
     queue.refill([entry(1), entry(2)])
     queue.ask()
@@ -77,7 +78,7 @@ def test_a_backlog_that_repeats_itself_neither_doubles_nor_loops() -> None:
 
 
 def test_ended_it_keeps_only_what_is_in_flight() -> None:
-    queue = Queue(NAME, (0, 0), 4)
+    queue = Queue(NAME, (0, 0), 4, PLENTY)
     for n in range(1, 7):
         queue.offer(entry(n))
     assert [one.place[0] for one in queue.drop(1)] == [2, 3, 4]
@@ -85,12 +86,61 @@ def test_ended_it_keeps_only_what_is_in_flight() -> None:
     assert not queue.behind
 
 
+def test_large_ones_fill_the_window_by_their_bytes() -> None:
+    queue = Queue(NAME, (0, 0), 100, 10)
+    assert [queue.offer(entry(n, weight=4)) for n in (1, 2, 3, 4)] == [True, True, True, False]
+    assert queue.bytes == 12
+    assert queue.behind
+
+
+def test_one_that_is_larger_than_the_window_may_have_is_alone_in_it() -> None:
+    queue = Queue(NAME, (0, 0), 100, 10, behind=True)
+    queue.ask()
+    queue.refill([entry(1, weight=50), entry(2, weight=50), entry(3)])
+    assert places(queue) == [(1, 0)]
+    assert not queue.wants()
+    queue.advance()
+    assert queue.wants()
+    assert queue.ask() == ((1, 0), 100)
+
+
+def test_small_ones_join_beside_large_ones() -> None:
+    queue = Queue(NAME, (0, 0), 100, 10)
+    assert [queue.offer(entry(n, weight=w)) for n, w in ((1, 10), (2, 0), (3, 0))] == [True, True, True]
+
+
+def test_it_asks_when_half_of_the_bytes_are_free() -> None:
+    queue = Queue(NAME, (0, 0), 100, 12)
+    for n in range(1, 7):
+        queue.offer(entry(n, weight=4))
+    queue.advance()
+    assert not queue.wants()
+    queue.advance()
+    assert queue.wants()
+
+
+def test_ended_it_counts_only_the_bytes_in_flight() -> None:
+    queue = Queue(NAME, (0, 0), 100, 10)
+    for n in (1, 2, 3):
+        queue.offer(entry(n, weight=n))
+    queue.drop(1)
+    assert queue.bytes == 1
+
+
+MOST_BYTES, LARGEST = 10, 15
+
+
+def heavy(offset: int) -> Entry:
+    """Small ones, large ones, and some that are larger than all the window may have."""
+    return entry(offset, weight=offset * 7 % 4 * 5)
+
+
 class Model:
     """A queue, the truth it should deliver, and a backlog whose reply is as old as its question."""
 
     def __init__(self, size: int, waiting: int) -> None:
         self.truth = [(n, 0) for n in range(1, waiting + 1)]
-        self.queue = Queue(NAME, (0, 0), size, behind=waiting > 0)
+        self.queue = Queue(NAME, (0, 0), size, MOST_BYTES, behind=waiting > 0)
         self.reply: list[Entry] | None = None
         self.done: list[Place] = []
 
@@ -100,7 +150,7 @@ class Model:
     def offer(self, amount: int) -> None:
         for _ in range(amount):
             self.truth.append((len(self.truth) + 1, 0))
-            self.queue.offer(entry(len(self.truth)))
+            self.queue.offer(heavy(len(self.truth)))
 
     def settle(self, amount: int) -> None:
         for _ in range(min(amount, len(self.queue.window))):
@@ -111,7 +161,7 @@ class Model:
         """The backlog may give fewer than were asked for, but none only at its end."""
         if self.queue.wants():
             after, most = self.queue.ask()
-            following = [entry(*place) for place in self.truth if place > after]
+            following = [heavy(offset) for offset, _ in self.truth if (offset, 0) > after]
             self.reply = following[: max(1, min(most, amount))]
 
     def answer(self, amount: int) -> None:
@@ -129,6 +179,7 @@ def test_nothing_is_lost_doubled_or_out_of_order(steps: list[tuple[str, int]], s
     for action, amount in steps:
         model.step(action, amount)
         assert len(model.queue.window) <= size
+        assert model.queue.bytes == sum(each.weight for each in model.queue.window) < MOST_BYTES + LARGEST
         settled = len(model.done)
         assert model.queue.settled <= (settled, 0) or model.queue.settled == (len(model.truth), 0)
     while model.queue.window or model.queue.behind:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.mediation.requests import NOW, accepted
 
-from tocsin.mediation import cloudevents
+from tocsin.mediation import ce_writing, cloudevents
 from tocsin.mediation.dialects import normalise
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import NO_TOPIC, QName, Topic
@@ -163,7 +163,7 @@ def test_who_takes_several_together_is_sent_a_batch() -> None:
     event = structured(data={"a": 1}, subject="a/b")
     form = Form("cloudevents", together=100)
     subscription = Subscription(SubscriptionId("s"), None, None, None, form, (), event.at, None)
-    headers, body = cloudevents.customise(event, subscription, "")
+    headers, body = ce_writing.customise(event, subscription, "")
     assert headers == (("Content-Type", "application/cloudevents-batch+json; charset=utf-8"),)
     assert body == b"[%b]" % cloudevents.structured(event)[1]
     assert normalise(accepted(body, "cloudevents", "/events", tuple((n.lower(), v) for n, v in headers))) == (event,)

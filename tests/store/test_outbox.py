@@ -153,3 +153,13 @@ def test_how_much_waits_is_counted_not_guessed(tmp_path: Path, delivery: MakeDel
     assert outbox.holds_more_than(9) and not outbox.holds_more_than(10)
     outbox.settle(range(2, 10))
     assert outbox.holds_more_than(1) and not outbox.holds_more_than(2)
+
+
+def test_a_page_ends_by_its_bytes_but_has_one_at_least(tmp_path: Path, delivery: MakeDelivery) -> None:
+    outbox, sent = Outbox.open(tmp_path / "outbox.db"), [delivery("a", n) for n in range(1, 6)]
+    outbox.publish(0, sent, rows=5, end="{}")
+    two = len(encode(sent[0])) + 1
+    assert [row for row, _ in outbox.pending(0, 10, two)] == [1, 2]
+    assert [row for row, _ in outbox.backlog(A, 2, 10, two)] == [3, 4]
+    assert [row for row, _ in outbox.pending(4, 10, 1)] == [5]
+    assert outbox.pending(5, 10, 1) == []

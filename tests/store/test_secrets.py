@@ -49,10 +49,10 @@ def test_consents_are_kept(tmp_path: Path) -> None:
     a, b = SubscriptionId("a"), SubscriptionId("b")
     store.consents.put(Consent(a, "token-a"))
     store.consents.put(Consent(b, "token-b"))
-    store.consents.put(Consent(a, "token-a", True, 120))
+    store.consents.put(Consent(a, "token-a", True, 120, "http://a/", ("http://b/", "http://c/")))
     store.consents.remove(b)
     store.consents.remove(b)
     store.close()
     again = Store.open(tmp_path / "tocsin.db", read_only=True)
-    assert again.consents.all() == [Consent(a, "token-a", True, 120)]
+    assert again.consents.all() == [Consent(a, "token-a", True, 120, "http://a/", ("http://b/", "http://c/"))]
     again.close()

@@ -9,6 +9,7 @@ from tocsin.app.registrations import Registrations
 from tocsin.app.registry import Registry
 from tocsin.app.topic_space import TopicSpace
 from tocsin.app.topics import TopicCounts
+from tocsin.mediation.namespaces import WSN_1_2
 from tocsin.mediation.operations import RegisterPublisher
 from tocsin.mediation.topic_documents import T1
 from tocsin.model.access import Principal, Right
@@ -90,3 +91,10 @@ async def test_topics_are_declared_by_who_manages_and_read_by_who_may_know(bare:
     assert len(few.properties("", [QName("http://docs.oasis-open.org/wsn/b-2", "TopicExpression")])) == 1
     await refused(few.withdraw_topics("urn:x"))
     await everything.withdraw_topics("urn:x")
+
+
+async def test_properties_go_by_the_names_of_the_drafts_too(bare: Broker) -> None:
+    await Guarded(bare, ALL).declare_topics(SPACE.encode())
+    asked_for = [QName(WSN_1_2, "Topic"), QName(WSN_1_2, "FixedTopicSet")]
+    assert len(bare.properties("", asked_for)) == 3
+    assert len(Guarded(bare, FEW).properties("", asked_for)) == 2

@@ -190,6 +190,12 @@ async def test_what_a_refusal_says(server: Server, client: HttpClient) -> None:
     assert (answer.status, answer.body, answer.retry_after) == (202, b"", 0)
 
 
+async def test_a_path_is_sent_as_it_is_written(server: Server, client: HttpClient) -> None:
+    await posted(client, server.url() + "/../a/./%2e%2e/b")
+    await client.request("OPTIONS", server.url() + "/../a")
+    assert [head.split()[1].lower() for head in server.heads] == ["/in/../a/./%2e%2e/b", "/in/../a"]
+
+
 async def test_redirects_are_not_followed(server: Server, client: HttpClient) -> None:
     moved = f"HTTP/1.1 307 There\r\nLocation: {server.url()}\r\nContent-Length: 0\r\n\r\n".encode()
     server.say = lambda head, body: moved

@@ -8,8 +8,10 @@ from tocsin.mediation import dime
 from tocsin.mediation.dime import Message
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
+from tocsin.wire.asgi import Receive
 from tocsin.wire.server import listen
-from tocsin.wire.tcp_door import Handle, Patience, TcpDoor, path_of, tcp_served
+from tocsin.wire.tcp_door import Client, Handle, Patience, TcpDoor, path_of, tcp_served
+from tocsin.wire.waiting import while_connected
 
 SOAP_11 = "http://schemas.xmlsoap.org/soap/envelope/"
 SOAP_12 = "http://www.w3.org/2003/05/soap-envelope"
@@ -67,7 +69,7 @@ async def calling(handle: Handle, patience: Patience | None = None) -> AsyncIter
         listener.close()
 
 
-async def echo(path: str, content_type: str, body: bytes) -> Reply | None:
+async def echo(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
     return None if b"one-way" in body else Reply(200, XML, f"<r>{path} {content_type}</r>".encode() + body)
 
 
@@ -94,10 +96,10 @@ async def test_pipelined_and_chunked_messages_are_answered_in_order_and_one_way_
 
 
 async def test_a_refusal_is_an_answer_and_the_connection_goes_on() -> None:
-    async def handle(path: str, content_type: str, body: bytes) -> Reply | None:
+    async def handle(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
         if b"bad" in body:
             raise Refusal("malformed", "no")
-        return await echo(path, content_type, body)
+        return await echo(path, content_type, body, receive, client)
 
     async with calling(handle) as call:
         caller = await call()
@@ -142,7 +144,7 @@ async def test_who_says_nothing_is_hung_up_on() -> None:
 async def test_who_does_not_read_its_answers_is_hung_up_on() -> None:
     ended = asyncio.Event()
 
-    async def large(path: str, content_type: str, body: bytes) -> Reply | None:
+    async def large(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
         try:
             return Reply(200, XML, b"<r>" + b"x" * (8 << 20) + b"</r>")
         finally:
@@ -179,7 +181,7 @@ async def test_one_connection_too_many_is_refused_and_the_others_go_on() -> None
 async def test_what_is_being_handled_is_answered_before_the_end() -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(path: str, content_type: str, body: bytes) -> Reply | None:
+    async def slow(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
         begun.set()
         await go.wait()
         return Reply(200, XML, b"<done/>")
@@ -198,6 +200,52 @@ async def test_what_is_being_handled_is_answered_before_the_end() -> None:
     for each in (caller, silent):
         each.writer.close()
     listener.close()
+
+
+class Waiting:
+    """Answers what asks to wait when it may, unless the caller goes away first."""
+
+    def __init__(self) -> None:
+        self.begun, self.go, self.left = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def __call__(
+        self, path: str, content_type: str, body: bytes, receive: Receive, client: Client
+    ) -> Reply | None:
+        if b"wait" in body:
+            await while_connected(receive, self._wait())
+        return await echo(path, content_type, body, receive, client)
+
+    async def _wait(self) -> None:
+        self.begun.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.left.set()
+            raise
+
+
+@pytest.mark.parametrize("how", ["close", "abort"])
+async def test_who_hangs_up_while_waiting_is_noticed(how: str) -> None:
+    waiting = Waiting()
+    async with calling(waiting) as call:
+        caller = await call()
+        caller.say(soap(envelope("wait")))
+        await waiting.begun.wait()
+        caller.writer.transport.abort() if how == "abort" else caller.writer.close()
+        async with asyncio.timeout(10):
+            await waiting.left.wait()
+
+
+async def test_what_is_said_behind_one_that_waits_is_answered_behind_it() -> None:
+    waiting = Waiting()
+    said = [envelope("wait"), *(envelope(f"<n>{number}</n>" + "x" * 5000) for number in range(1000))]
+    async with calling(waiting) as call:
+        caller = await call()
+        caller.say(b"".join(map(soap, said)))
+        await waiting.begun.wait()
+        asyncio.get_running_loop().call_later(0.05, waiting.go.set)
+        answers = [await caller.hear() for _ in said]
+        assert [each.data.partition(b"</r>")[2] for each in answers if each] == said
 
 
 @pytest.mark.parametrize(
@@ -220,3 +268,14 @@ def test_the_path_is_that_of_wsa_to(to: str, path: str) -> None:
 
 def test_what_is_no_envelope_goes_to_the_broker() -> None:
     assert path_of(b"<broken") == path_of(b"") == path_of(b"<a/>") == "/broker"
+
+
+async def test_who_calls_is_told() -> None:
+    async def who(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
+        return Reply(200, XML, repr(client).encode())
+
+    async with calling(who) as call:
+        caller = await call()
+        caller.say(soap(envelope("<x/>")))
+        answer = await caller.hear()
+        assert answer is not None and answer.data.decode() == repr(caller.writer.get_extra_info("sockname"))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import ssl
+import sys
 import time
 from collections.abc import AsyncIterator
 
@@ -109,14 +110,12 @@ async def _watch(node: Node, directory: Directory) -> None:
 
 async def end_unentitled(node: Node, accounts: Accounts) -> None:
     """What nobody owns was subscribed while the gate stood open, and stays."""
-    after = ""
-    while page := node.subscriptions(after, 1000):
-        after = page[-1].id
-        for each in page:
-            if each.owner is not None and not _is_entitled(each, each.owner, accounts):
-                await node.cancel(each.id, reason=f"{each.owner} may no longer subscribe to this")
+    for each in node.subscriptions("", sys.maxsize, lambda each: not _is_entitled(each, accounts)):
+        await node.cancel(each.id, reason=f"{each.owner} may no longer subscribe to this")
 
 
-def _is_entitled(subscription: Subscription, owner: str, accounts: Accounts) -> bool:
-    account = accounts.by_name.get(owner)
+def _is_entitled(subscription: Subscription, accounts: Accounts) -> bool:
+    if subscription.owner is None:
+        return True
+    account = accounts.by_name.get(subscription.owner)
     return account is not None and may_subscribe(account.principal, subscription.filters)

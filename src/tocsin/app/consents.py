@@ -39,6 +39,7 @@ ORIGIN_HEADER = "WebHook-Request-Origin"
 MOST_ASKED_AT_ONCE = 64
 AGAIN_AFTER = 1.0
 MINUTE = 60.0
+MOST_EARLIER = 16
 End = Callable[[SubscriptionId, str], Awaitable[object]]
 
 
@@ -78,12 +79,11 @@ class Consents:
         self._http, self._deliverer = http, deliverer
         known = {each.subscription: each for each in self._store.all()}
         for subscription in standing:
-            if _is_asked(subscription):
-                consent = known.get(subscription.id)
-                if consent is not None and consent.given:
-                    self._remember(consent)
-                else:
-                    self._begin(subscription, consent)
+            consent = known.get(subscription.id)
+            if consent is not None and consent.given:
+                self._remember(consent)
+                consent = None
+            self._look_at(subscription, consent)
 
     async def close(self) -> None:
         """Who was asked is asked again after the next start."""
@@ -93,18 +93,26 @@ class Consents:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def changed(self, subscription: Subscription) -> None:
-        """In the order of the log, before what follows is matched: nothing goes to who was not asked."""
+        """In the order of the log, before what follows is matched: nothing goes to who was not asked.
+
+        Consent is for one address: another is asked anew, and nobody waits for an answer that is not needed.
+        """
         if subscription.state == "ended":
             self._forget(subscription.id)
-        elif _is_asked(subscription) and subscription.id not in self._given and subscription.id not in self._cases:
-            self._begin(subscription, None)
+            return
+        case = self._cases.get(subscription.id)
+        if case is not None and (not _is_asked(subscription) or case.address != _address(subscription)):
+            self._drop(case)
+            case = None
+        if case is None:
+            self._look_at(subscription, None)
 
     async def called_back(self, token: str, rate: str) -> SubscriptionId:
         """From outside, while we may still wait for the answer to our question: that is no longer needed."""
         name = self._tokens.get(token)
         if name is None:
             raise Refusal("unknown-consent", "nobody is asked for consent by this address; it may have ended")
-        if (case := self._cases.get(name)) is not None:
+        if (case := self._cases.get(name)) is not None and case.consent.token == token:
             effect = case.machine.step(CalledBack(rate), _now())
             if isinstance(effect, Give):
                 if case.task is not None:
@@ -116,21 +124,46 @@ class Consents:
         """With consent the name it was given to goes with every request (s4.1.2). It ends with its subscription."""
         if not delivery.to.consent:
             return ()
-        if delivery.match.subscription not in self._given:
+        if delivery.to.address not in self._consenting(delivery.match.subscription):
             raise CannotDress("the consumer has not consented to be sent to, or its subscription has ended")
         return ((ORIGIN_HEADER, self._origin),)
 
     def waiting(self) -> Sequence[Waiting]:
         return [Waiting(each.name, each.address, each.machine.state) for each in self._cases.values()]
 
+    def _look_at(self, subscription: Subscription, before: Consent | None) -> None:
+        """Who is not asked any more is not bound to the rate that another allowed."""
+        if not _is_asked(subscription):
+            if subscription.id in self._given:
+                self._pace(subscription.id, 0.0)
+            return
+        given = self._given.get(subscription.id)
+        if given is not None and given.address == _address(subscription):
+            self._remember(given)
+        else:
+            self._begin(subscription, before)
+
+    def _consenting(self, name: SubscriptionId) -> tuple[str, ...]:
+        """The addresses that what is for one subscription may go to: what waits may be for one of before."""
+        given, case = self._given.get(name), self._cases.get(name)
+        known = () if given is None else (given.address, *given.earlier)
+        return known if case is None else (*known, *case.consent.earlier)
+
     def _begin(self, subscription: Subscription, before: Consent | None) -> None:
-        consent = before or Consent(subscription.id, secrets.token_urlsafe(32))
+        """By the token of before where it is the same address that did not answer yet."""
+        name, address = subscription.id, _address(subscription)
+        earlier = before.earlier if before is not None else self._consenting(name)
+        if before is None or before.address != address:
+            earlier = tuple(dict.fromkeys(earlier))[:MOST_EARLIER]
+            consent = Consent(name, secrets.token_urlsafe(32), address=address, earlier=earlier)
+        else:
+            consent = before
         case = _Case(subscription, ConsentMachine(self._origin, self._patience), consent)
         self._cases[subscription.id] = case
         self._tokens[consent.token] = subscription.id
         for lane in _lanes(subscription.id):
             self._deliverer.hold(lane, WHY)
-        case.task = asyncio.get_running_loop().create_task(self._run(case, known=before is not None))
+        case.task = asyncio.get_running_loop().create_task(self._run(case, known=consent is before))
 
     async def _run(self, case: _Case, *, known: bool) -> None:
         """The token is on disk before anybody is told of it: who comes back with it after a restart is known."""
@@ -171,20 +204,28 @@ class Consents:
         """On disk first: what was sent with consent is not held after a restart."""
         given = msgspec.structs.replace(case.consent, given=True, rate=rate)
         await self._kept(given)
-        if self._cases.pop(case.name, None) is not None:
+        if self._cases.get(case.name) is case:
+            del self._cases[case.name]
             self._remember(given)
             for lane in _lanes(case.name):
                 self._deliverer.release(lane, WHY)
 
     def _remember(self, consent: Consent) -> None:
+        before = self._given.get(consent.subscription, consent)
+        self._tokens.pop(before.token, None)
         self._given[consent.subscription] = consent
         self._tokens[consent.token] = consent.subscription
         if consent.rate is not None:
-            for lane in _lanes(consent.subscription):
-                self._deliverer.pace(lane, MINUTE / consent.rate)
+            self._pace(consent.subscription, MINUTE / consent.rate)
+        elif consent.earlier:
+            self._pace(consent.subscription, 0.0)
+
+    def _pace(self, name: SubscriptionId, seconds: float) -> None:
+        for lane in _lanes(name):
+            self._deliverer.pace(lane, seconds)
 
     async def _refuse(self, case: _Case, reason: str) -> None:
-        while case.name in self._cases:
+        while self._cases.get(case.name) is case:
             try:
                 await self._end(case.name, reason)
             except Refusal as refusal:
@@ -192,15 +233,24 @@ class Consents:
                     return
                 await asyncio.sleep(AGAIN_AFTER)
 
+    def _drop(self, case: _Case) -> None:
+        """Its row stays until another takes its place, and is harmless: it says that nothing was given."""
+        del self._cases[case.name]
+        self._tokens.pop(case.consent.token, None)
+        _stop(case)
+        for lane in _lanes(case.name):
+            self._deliverer.release(lane, WHY)
+
     def _forget(self, name: SubscriptionId) -> None:
         case, given = self._cases.pop(name, None), self._given.pop(name, None)
-        consent = given if case is None else case.consent
-        if consent is None:
+        if case is None and given is None:
             return
-        self._tokens.pop(consent.token, None)
+        for consent in (given, None if case is None else case.consent):
+            if consent is not None:
+                self._tokens.pop(consent.token, None)
         self._deliverer.release(SubscriptionId(REDRIVEN + name), WHY)
-        if case is not None and case.task is not None and case.task is not asyncio.current_task():
-            case.task.cancel()
+        if case is not None:
+            _stop(case)
         self._store_later(name)
 
     def _store_later(self, name: SubscriptionId) -> None:
@@ -219,6 +269,15 @@ class Consents:
                 await asyncio.sleep(AGAIN_AFTER)
             else:
                 return
+
+
+def _stop(case: _Case) -> None:
+    if case.task is not None and case.task is not asyncio.current_task():
+        case.task.cancel()
+
+
+def _address(subscription: Subscription) -> str:
+    return "" if subscription.consumer is None else subscription.consumer.address
 
 
 def _is_asked(subscription: Subscription) -> bool:

@@ -8,10 +8,10 @@ import msgspec
 from tocsin.app.consents import Consents, Waiting
 from tocsin.app.secrets import Secrets
 from tocsin.app.settings import Settings
+from tocsin.app.sink_secrets import SinkSecrets, secrets_of
 from tocsin.delivery.consent import Patience
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.pull_points import pull_point_of
-from tocsin.mediation import cloudevents
 from tocsin.mediation.operations import EndStatus
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Pairs, SubscriptionId
@@ -44,6 +44,7 @@ class Consumers:
         self.webhook_origins = settings.access.webhook_origins
         self._all_are_asked = asked.consent == "ask"
         self._secrets = Secrets(store.secrets, credentials_over_http=asked.credentials_over_http)
+        self._sinks = SinkSecrets(self._secrets, standing, changing)
         self._consents = Consents(
             store.consents,
             origin=place(base_url)[0],
@@ -55,6 +56,7 @@ class Consumers:
 
     def start(self, http: HttpClient, deliverer: Deliverer) -> None:
         """Before anything is offered to the deliverer."""
+        self._sinks.start()
         self._consents.start(http, deliverer, self._standing.values())
 
     async def close(self) -> None:
@@ -70,12 +72,14 @@ class Consumers:
         """The consumer, as one that is asked for consent or not. We do not ask ourselves; SOAP has no such question."""
         if consumer is None:
             return None
-        all_are = self._all_are_asked and form.dialect == cloudevents.NAME
+        all_are = self._all_are_asked and form.soap is None
         asked = (consumer.consent or all_are) and pull_point_of(consumer.address) is None
         return msgspec.structs.replace(consumer, consent=asked)
 
-    def changed(self, subscription: Subscription) -> None:
+    def changed(self, before: Subscription | None, subscription: Subscription) -> None:
+        """In the order of the log; `before` is how it stood."""
         self._consents.changed(subscription)
+        self._sinks.changed(before, subscription)
 
     def together(self, subscription: SubscriptionId) -> int:
         """How many notifications it takes in one message; the store may know of it before we are told."""
@@ -108,7 +112,7 @@ class Consumers:
 
     def _users(self, secret: str) -> Iterable[Subscription]:
         for each in chain(self._standing.values(), self._changing.values()):
-            if any(end is not None and end.secret == secret for end in (each.consumer, each.end_to)):
+            if secret in secrets_of(each):
                 yield each
 
     def _check_users(self, secret: Secret) -> None:

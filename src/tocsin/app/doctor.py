@@ -20,6 +20,7 @@ from tocsin.app.java import java_problem
 from tocsin.app.lifecycle import LOOPBACK
 from tocsin.app.quantities import duration_text
 from tocsin.app.settings import Settings
+from tocsin.client.answers import problem_of
 from tocsin.mediation.times import instant
 from tocsin.model.identity import SECOND
 from tocsin.model.refusal import Refusal
@@ -30,12 +31,14 @@ from tocsin.wire.addresses import place
 from tocsin.wire.answer import Answer
 from tocsin.wire.errors import BadAddress
 from tocsin.wire.http_client import HttpClient
+from tocsin.wire.trust import SYSTEM, Trust
 
 State = Literal["ok", "warning", "problem"]
 LITTLE_SPACE, NO_SPACE = 1 << 30, 100 << 20
 FEW_FILES, TOO_FEW_FILES = 4096, 512
 OLD_CURL = (7, 75)
 PATIENCE = 5.0
+LONGEST_ANSWER = 8 << 20
 SKEWED, BADLY_SKEWED = 5.0, 60.0
 ANY_HOST = ("0.0.0.0", "::")  # noqa: S104 - compared with, not bound to
 
@@ -49,13 +52,23 @@ class Finding(Struct, frozen=True):
     advice: str = ""
 
 
-async def examine(settings: Settings, environ: Mapping[str, str], broker: str | None = None) -> list[Finding]:
+class _Server(Struct):
+    url: str
+
+
+class _Description(Struct):
+    servers: list[_Server]
+
+
+async def examine(
+    settings: Settings, environ: Mapping[str, str], broker: str | None = None, trust: Trust = SYSTEM
+) -> list[Finding]:
     """`broker` is where it is said to run; else where the settings put it, if one runs at all."""
     here = [
         *(check(settings, environ) for check in (_python, _java, _libcurl, _open_files)),
         *await asyncio.to_thread(lambda: [*_data(settings), *_logs(settings)]),
     ]
-    return [*here, *await _network(settings, broker)]
+    return [*here, *await _network(settings, broker, trust)]
 
 
 def _python(settings: Settings, environ: Mapping[str, str]) -> Finding:
@@ -70,7 +83,7 @@ def _java(settings: Settings, environ: Mapping[str, str]) -> Finding:
     problem = java_problem(environ)
     if problem is None:
         return Finding("java", "ok", "a JDK for Spark was found")
-    needed = settings.engine == "spark"
+    needed = "spark" in (settings.engine if _engine_was_given(settings) else None, _owner(settings))
     advice = "do that, or use `tocsin serve` or --engine embedded, which need none"
     return Finding("java", "problem" if needed else "warning", problem.rstrip("."), advice)
 
@@ -147,22 +160,40 @@ def _engine(settings: Settings) -> Finding:
     if not path.exists():
         return Finding("engine", "ok", "the data directory belongs to no engine yet")
     try:
-        store = Store.open(path, read_only=True)
+        owner = _read_owner(path)
     except NewerFormat as error:
         return Finding("engine", "problem", str(error), "use the version of tocsin that wrote it, or a newer one")
     except StoreError as error:
         return Finding("engine", "warning", str(error), "start the broker on it once; if that fails, restore a backup")
-    try:
-        owner = store.meta("engine")
-    finally:
-        store.close()
-    if owner in (None, settings.engine):
-        return Finding("engine", "ok", f"the data directory belongs to the {owner or settings.engine} engine")
+    if owner is None:
+        return Finding("engine", "ok", "the data directory belongs to no engine yet")
+    if owner == settings.engine or not _engine_was_given(settings):
+        return Finding("engine", "ok", f"the data directory belongs to the {owner} engine")
     text = f"the data directory belongs to the {owner} engine, and {settings.engine} is asked for"
     other = "`tocsin serve`" if owner == "embedded" else "`tocsin up`"
     advice = f"start with {other} or --engine {owner}, or name another directory with --data"
-    state: State = "problem" if settings.origins.get("engine", "default") != "default" else "warning"
-    return Finding("engine", state, text, advice)
+    return Finding("engine", "problem", text, advice)
+
+
+def _engine_was_given(settings: Settings) -> bool:
+    """The default is that of `tocsin up` alone: it asks for nothing."""
+    return settings.origins.get("engine", "default") != "default"
+
+
+def _owner(settings: Settings) -> str | None:
+    path = settings.data / "tocsin.db"
+    try:
+        return _read_owner(path) if path.exists() else None
+    except StoreError:
+        return None  # which is told of where the engine is
+
+
+def _read_owner(path: Path) -> str | None:
+    store = Store.open(path, read_only=True)
+    try:
+        return store.meta("engine")
+    finally:
+        store.close()
 
 
 def _logs(settings: Settings) -> Iterator[Finding]:
@@ -191,18 +222,28 @@ def _log(name: str, folder: Path) -> Finding:
         reader.close()
 
 
-async def _network(settings: Settings, broker: str | None) -> list[Finding]:
+async def _network(settings: Settings, broker: str | None, trust: Trust) -> list[Finding]:
     address = (broker or _listening_at(settings)).rstrip("/")
-    client = HttpClient(connect_timeout=PATIENCE, timeout=PATIENCE)
+    client = HttpClient(connect_timeout=PATIENCE, timeout=PATIENCE, max_body=LONGEST_ANSWER, trust=trust)
     try:
         asked = time.time()
         answer = await client.request("GET", f"{address}/healthz")
         found = [_health(address, answer, told=broker is not None)]
         if answer.status == 200:
             found.append(_clock(answer, (asked + time.time()) / 2))
-        return [*found, *await _advertised(settings, client, reached=bool(answer.status))]
+        given = await _given_address(client, address) if answer.status else None
+        return [*found, await _advertised(settings, client, address, given)]
     finally:
         await client.close()
+
+
+async def _given_address(client: HttpClient, address: str) -> str | None:
+    """What a running broker gives as its address: flags of its own may have said so, which are not known here."""
+    answer = await client.request("GET", f"{address}/api/openapi.json")
+    try:
+        return msgspec.json.decode(answer.body, type=_Description).servers[0].url.rstrip("/")
+    except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
+        return None
 
 
 def _listening_at(settings: Settings) -> str:
@@ -217,13 +258,21 @@ def _url(settings: Settings, host: str) -> str:
 
 def _health(address: str, answer: Answer, *, told: bool) -> Finding:
     if not answer.status:
-        advice = "start one with `tocsin serve` or `tocsin up`, or name it with --broker"
-        return Finding("broker", "problem" if told else "warning", f"none answers at {address}: {answer.error}", advice)
+        return _silence(address, answer, told=told)
     if answer.status == 200:
         return Finding("broker", "ok", f"the broker at {address} is well ({answer.seconds * 1000:.0f} ms)")
     reason = _word(answer.body, "reason") or f"HTTP {answer.status}"
     advice = "see to the disk, then start the broker again" if answer.status == 503 else "is that a broker's address?"
     return Finding("broker", "problem", f"the broker at {address} is not well: {reason}", advice)
+
+
+def _silence(address: str, answer: Answer, *, told: bool) -> Finding:
+    """Who has a certificate is there."""
+    advice = "start one with `tocsin serve` or `tocsin up`, or name it with --broker"
+    if "certificate" in answer.error:
+        advice = "name the file of its authority with --ca-file, and a certificate of your own with --client-cert"
+    state: State = "problem" if told else "warning"
+    return Finding("broker", state, f"at {address} {problem_of(answer)}", advice)
 
 
 def _word(body: bytes, name: str) -> str:
@@ -245,30 +294,42 @@ def _clock(answer: Answer, now: float) -> Finding:
     return Finding("clock", state, text, "synchronise both with NTP: leases and UsernameTokens go by the clock")
 
 
-async def _advertised(settings: Settings, client: HttpClient, *, reached: bool) -> list[Finding]:
-    """Only who listens to others needs an address that others reach."""
+async def _advertised(settings: Settings, client: HttpClient, address: str, given: str | None) -> Finding:
+    """Only who listens to others needs an address that others reach; a running broker knows best what it does."""
     host = settings.listen.host
-    if host in LOOPBACK and settings.advertise is None:
-        return [Finding("advertised address", "ok", "it listens on loopback only, and says so")]
-    advertised = settings.advertise or _url(settings, socket.gethostname() if host in ANY_HOST else host)
+    advertised = given or settings.advertise
+    if advertised is None and host in LOOPBACK:
+        return Finding("advertised address", "ok", "it listens on loopback only, and says so")
+    advertised = advertised or _url(settings, socket.gethostname() if host in ANY_HOST else host)
     advice = "set one that consumers reach: --set advertise=http://HOST:PORT"
-    if (problem := await asyncio.to_thread(_unfit, settings, advertised)) is not None:
-        return [Finding("advertised address", "problem", problem, advice)]
+    others = _listener_for_others(settings, address, given)
+    try:
+        alone = await asyncio.to_thread(_is_loopback, advertised)
+    except (BadAddress, OSError) as error:
+        return Finding("advertised address", "problem", f"{advertised} cannot be resolved: {error}", advice)
+    if alone and others is not None:
+        text = f"{advertised} is a loopback address, and the broker listens to others at {others}"
+        return Finding("advertised address", "problem", text, advice)
+    if alone and place(advertised)[0] not in LOOPBACK:
+        text = f"{advertised} is a loopback address on this machine, and may lead others nowhere"
+        return Finding("advertised address", "warning", text, advice)
     answer = await client.request("GET", f"{advertised}/healthz")
     if answer.status == 200:
-        return [Finding("advertised address", "ok", f"{advertised} leads to the broker")]
-    why = answer.error or f"HTTP {answer.status}"
+        only = ", for this machine only" if alone else ""
+        return Finding("advertised address", "ok", f"{advertised} leads to the broker{only}")
+    why = problem_of(answer) if not answer.status else f"HTTP {answer.status}"
     text = f"{advertised} does not lead to a broker from here ({why})"
-    return [Finding("advertised address", "warning", text, advice if reached else "start the broker and ask again")]
+    return Finding("advertised address", "warning", text, advice if given else "start the broker and ask again")
 
 
-def _unfit(settings: Settings, advertised: str) -> str | None:
-    """What can be said of an address without a broker behind it."""
-    try:
-        host, port = place(advertised)
-        found = {ip_address(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
-    except (BadAddress, OSError) as error:
-        return f"{advertised} cannot be resolved: {error}"
-    if settings.listen.host not in LOOPBACK and all(each.is_loopback for each in found):
-        return f"{advertised} is a loopback address, and the broker listens to others at {settings.listen.host}"
-    return None
+def _listener_for_others(settings: Settings, address: str, given: str | None) -> str | None:
+    """Where others reach it, as far as can be known: a broker that runs was reached at its address."""
+    if given is None or settings.origins.get("listen.host", "default") != "default":
+        return None if settings.listen.host in LOOPBACK else settings.listen.host
+    host, _ = place(address)
+    return None if host in LOOPBACK else host
+
+
+def _is_loopback(address: str) -> bool:
+    host, port = place(address)
+    return all(ip_address(each[4][0]).is_loopback for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))

@@ -7,7 +7,7 @@ from tocsin.mediation import cloudevents
 from tocsin.model.identity import Instant, after
 from tocsin.model.notification import Notification
 
-Key = tuple[str, str, int]
+Key = tuple[str | None, str, str, int]
 REMEMBERED_SECONDS = 600.0
 
 
@@ -35,20 +35,25 @@ def _failed(future: "asyncio.Future[int]") -> bool:
     return future.done() and (future.cancelled() or future.exception() is not None)
 
 
-def key_of(notification: Notification, pull_point: str | None = None) -> Key | None:
+def key_of(notification: Notification, pull_point: str | None = None, principal: str | None = None) -> Key | None:
     """None for an id that was made here: it cannot come twice. To each pull point it may come once.
+
+    Nobody can speak for another by using up its ids: the same from somebody else is another message.
 
     Producers that do not name themselves may number their messages alike, so there the content counts too.
     """
     if notification.id.startswith(f"urn:uuid:{notification.cause}"):
         return None
     name = notification.id if pull_point is None else f"{notification.id} {pull_point}"
-    return notification.producer, name, 0 if notification.producer else hash(notification.payload.data)
+    content = 0 if notification.producer else hash(notification.payload.data)
+    return principal, notification.producer, name, content
 
 
-def key_of_all(notifications: Sequence[Notification], pull_point: str | None = None) -> Key | None:
+def key_of_all(
+    notifications: Sequence[Notification], pull_point: str | None = None, principal: str | None = None
+) -> Key | None:
     """Of one record. In a batch each event has an id of its own: one that came before does not stand for the rest."""
-    key = key_of(notifications[0], pull_point)
+    key = key_of(notifications[0], pull_point, principal)
     if key is None or len(notifications) == 1 or notifications[0].dialect != cloudevents.NAME:
         return key
-    return key[0], key[1], hash(tuple((each.producer, each.id, each.payload.data) for each in notifications))
+    return *key[:3], hash(tuple((each.producer, each.id, each.payload.data) for each in notifications))

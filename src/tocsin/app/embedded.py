@@ -8,7 +8,7 @@ from typing import cast
 
 from tocsin.app.sending import own_lanes, turn
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import LAST_INDEX, Entry, Place
+from tocsin.delivery.entry import LAST_INDEX, Entry, Place, weight
 from tocsin.flow.flow import Flow, normalise, unmade
 from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.matching.engine import matches
@@ -22,6 +22,7 @@ from tocsin.store.codec import decode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.log_reader import LogReader
+from tocsin.store.paging import PAGE_BYTES, until_bytes
 
 Wanted = tuple[Notification, Subscription]
 PAGE = 10_000  # records
@@ -66,25 +67,33 @@ class EmbeddedEngine:
 
     def _apply(self, change: Changed) -> None:
         """One that begins before its own record has the log read for it, and then what came since."""
-        subscription = change.subscription
-        if pulled_by(subscription) is not None:  # the node fills pull points itself
-            self.matched_to = change.at.offset + 1
-            return
-        since, is_new = subscription.since.offset, subscription.id not in self._flow
-        self._flow.apply(subscription)
+        subscription, is_first = change.subscription, self._is_first(change)
         self.matched_to = change.at.offset + 1
+        if pulled_by(subscription) is None:
+            self._flow.apply(subscription)
+        else:  # the node fills pull points itself, also by one whose notifications were sent until now
+            self._flow.remove(subscription.id)
+            is_first = False
         if subscription.state == "ended":
             self.deliverer.forget(subscription.id)
-        elif is_new and since < change.at.offset:
-            self.deliverer.seed(subscription.id, (since, -1))
+        elif is_first:
+            self.deliverer.seed(subscription.id, (subscription.since.offset, -1))
+
+    def _is_first(self, change: Changed) -> bool:
+        """Whether it begins before its own record, and was nothing before: not even one that fed a pull point."""
+        subscription = change.subscription
+        if subscription.since.offset >= change.at.offset or subscription.id in self._flow:
+            return False
+        return self._store.is_first(change)
 
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
         offer = self.deliverer.offer
         for notification in notifications:
             place, found = (offset, notification.index), self._flow.match(notification)
             self.matched += len(found)
+            heavy = weight(bytes_of(notification)) if found else 0
             for subscription in found:
-                offer(Entry(subscription.id, place, (notification, subscription)))
+                offer(Entry(subscription.id, place, (notification, subscription), heavy))
         self.matched_to = offset + 1
 
     def prepare(self, entry: Entry) -> Delivery:
@@ -135,11 +144,9 @@ class EmbeddedEngine:
         history = self._store.history(subscription)
         start = max(start, self._reader.start())
         stop = min(start + PAGE, end)
-        wanted = (
-            Entry(subscription, (notification.at.offset, notification.index), (notification, state))
-            for notification, state in self._wanted(history, start, stop)
-        )
-        return list(islice((entry for entry in wanted if entry.place > after), limit)), stop, end
+        wanted = (_entry(subscription, each) for each in self._wanted(history, start, stop))
+        following = islice((entry for entry in wanted if entry.place > after), limit)
+        return list(until_bytes(following, PAGE_BYTES, lambda entry: entry.weight)), stop, end
 
     def _wanted(self, history: Sequence[Changed], start: int, end: int) -> Iterator[Wanted]:
         """What one subscription wants of the log, each notification as of the state it met.
@@ -150,11 +157,25 @@ class EmbeddedEngine:
         for offset, payload in self._reader.kept_frames(start, end):
             record = decode(payload)
             state = max(0, bisect_right(offsets, offset) - 1)
-            if not history or not isinstance(record, Accepted):
+            if not history or not isinstance(record, Accepted) or pulled_by(history[state].subscription) is not None:
                 continue
             for notification in matchable(record):
                 if matches(history[state].subscription, notification):
                     yield notification, history[state].subscription
+
+
+def _entry(subscription: SubscriptionId, wanted: Wanted) -> Entry:
+    notification, _ = wanted
+    place = (notification.at.offset, notification.index)
+    return Entry(subscription, place, wanted, weight(bytes_of(notification)))
+
+
+def bytes_of(notification: Notification) -> int:
+    """Of what a publisher can make large."""
+    size = len(notification.payload.data)
+    for _, value in notification.attributes:  # not a sum: that costs twice as much, and all that match pay it
+        size += len(value)
+    return size
 
 
 def readable(record: Accepted) -> tuple[Notification, ...]:

@@ -225,7 +225,7 @@ def _remember_recent(node: Node, reader: LogReader) -> None:
         record = decode(payload)
         if isinstance(record, Accepted) and record.when >= oldest:
             found = readable(record)
-            if found and (key := key_of_all(found, addressed_to(record))) is not None:
+            if found and (key := key_of_all(found, addressed_to(record), record.principal)) is not None:
                 node.duplicates.remember(key, Instant(record.when), stored)
 
 

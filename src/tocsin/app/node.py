@@ -7,6 +7,7 @@ import time
 import uuid
 from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -46,7 +47,7 @@ from tocsin.store.errors import CannotAppend, LogFull
 from tocsin.store.log import Log
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.errors import BadAddress
-from tocsin.wire.port import Allowed
+from tocsin.wire.port import Allowed, Seen
 
 _Waiting = tuple["asyncio.Future[int]", int, Waited]
 
@@ -100,8 +101,8 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         principal: str | None = None,
         allowed: Allowed | None = None,
     ) -> None:
-        if self.engine.overload is not None:
-            raise Refusal("overloaded", f"{self.engine.overload}; try again a little later")
+        if (overload := self.engine.overload or self.pulling.overload) is not None:
+            raise Refusal("overloaded", f"{overload}; try again a little later")
         if isinstance(reading, Envelope) and (proof := reading.headers.get("security")) is not None:
             body, reading = without_security(body, proof), None
         now, pull_point = self.now(), self.addressee(door)
@@ -114,7 +115,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         if allowed is not None:
             for notification in notifications:
                 allowed(notification)
-        key = key_of_all(notifications, pull_point)
+        key = key_of_all(notifications, pull_point, principal)
         if key is not None and (first := self.duplicates.first(key, now)) is not None:
             self.repeated += 1
             await self._stored(first)
@@ -147,14 +148,15 @@ class Node(Registry, Pulls, Synchronising, Consuming):
     async def replace(self, subscription: str, request: Subscribe) -> Subscription:
         """Asks for something else from now on; what waits already was asked for, and goes where it was to go."""
         old = self.subscription(subscription)
-        for endpoint in (request.consumer, request.end_to):
+        consumer = self.at_home(request.consumer) or request.consumer
+        for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check(endpoint, request.form)
         self.topic_space.check_filters(request.filters)
-        self.consumers.check(request.consumer, request.end_to)
+        self.consumers.check(consumer, request.end_to)
         limits = self.settings.limits
         replaced = msgspec.structs.replace(
             old,
-            consumer=self.consumers.asked(request.consumer, request.form),
+            consumer=self.consumers.asked(consumer, request.form),
             end_to=request.end_to,
             form=request.form,
             filters=request.filters,
@@ -224,9 +226,11 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         name = SubscriptionId(subscription)
         return standing(self._changing.get(name) or self._subscriptions.get(name), subscription, self.now())
 
-    def subscriptions(self, after: str, limit: int) -> Sequence[Subscription]:
-        names = heapq.nsmallest(limit, (name for name in self._subscriptions if name > after))
-        return [self._subscriptions[name] for name in names]
+    def subscriptions(self, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
+        standing, names = self._subscriptions, (name for name in self._subscriptions if name > after)
+        if seen is None:
+            return [standing[name] for name in heapq.nsmallest(limit, names)]
+        return list(islice((each for name in sorted(names) if seen(each := standing[name])), limit))
 
     def dead_letters(self, after: int, limit: int, subscription: str | None) -> Sequence[DeadLetter]:
         return self.store.dead_letters(after=after, limit=limit, subscription=subscription)
@@ -311,12 +315,13 @@ class Node(Registry, Pulls, Synchronising, Consuming):
 
     def _apply(self, change: Changed) -> None:
         subscription = change.subscription
+        before = self._subscriptions.get(subscription.id)
         if subscription.state == "ended":
             self._subscriptions.pop(subscription.id, None)
         else:
             self._subscriptions[subscription.id] = subscription
             self._dialects[subscription.id] = subscription.form.dialect
-        self.consumers.changed(subscription)
+        self.consumers.changed(before, subscription)
         self.engine.changed(change)
         self.pulling.changed(change)
         self.publishers.changed(subscription)

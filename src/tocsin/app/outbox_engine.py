@@ -7,7 +7,7 @@ import msgspec
 
 from tocsin.app.sending import turn
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place
+from tocsin.delivery.entry import Entry, Place, weight
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
@@ -115,4 +115,4 @@ class OutboxEngine:
 
 def _entry(row: Row) -> Entry:
     number, delivery = row
-    return Entry(delivery.match.subscription, (number, 0), delivery)
+    return Entry(delivery.match.subscription, (number, 0), delivery, weight(len(delivery.body)))

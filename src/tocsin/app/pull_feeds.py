@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from tocsin.app.embedded import matchable
+from tocsin.app.embedded import bytes_of, matchable
 from tocsin.flow.pull_points import pulled_by
 from tocsin.matching.engine import Engine, matches
 from tocsin.model.filters import NOTHING
@@ -18,6 +18,7 @@ from tocsin.model.subscription import Subscription
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
 from tocsin.store.log_reader import LogReader
+from tocsin.store.paging import PAGE_BYTES
 
 PAGE = 10_000  # records
 _AGAIN_SECONDS = 1.0
@@ -37,7 +38,7 @@ class Feeds:
         self._engine = Engine()
         self._standing: dict[str, Subscription] = {}
         self.lagging: dict[str, int] = {}  # the next record to read
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
 
     def __len__(self) -> int:
         return len(self._engine)
@@ -56,16 +57,24 @@ class Feeds:
             self._engine.apply(subscription)
 
     def change(self, change: Changed, progress: Progress) -> None:
+        """Who begins in the past reads it first, from where a saving that knew it already left it."""
         subscription = change.subscription
-        if subscription.id not in self._standing and subscription.since.offset < change.at.offset:
-            self.lagging[subscription.id] = subscription.since.offset
+        if self._begins_before(change):
+            self.lagging.setdefault(subscription.id, subscription.since.offset)
             self._follow(subscription.id, progress)
         self.stand(subscription)
 
-    def end(self, subscription: Subscription) -> None:
-        self._engine.apply(subscription)
-        self._standing.pop(subscription.id, None)
-        self.lagging.pop(subscription.id, None)
+    def end(self, subscription: SubscriptionId) -> None:
+        """It feeds no pull point any more."""
+        self._engine.remove(subscription)
+        self._standing.pop(subscription, None)
+        self.lagging.pop(subscription, None)
+
+    def _begins_before(self, change: Changed) -> bool:
+        subscription = change.subscription
+        if subscription.since.offset >= change.at.offset or subscription.id in self._standing:
+            return False
+        return self._store.is_first(change)
 
     def resume(self, progress: Progress) -> None:
         for name in list(self.lagging):
@@ -75,45 +84,57 @@ class Feeds:
                 del self.lagging[name]
 
     async def close(self) -> None:
-        for task in self._tasks:
+        for task in self._tasks.values():
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def _follow(self, name: str, progress: Progress) -> None:
-        task = asyncio.create_task(self._read_on(name, progress))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        if name not in self._tasks:
+            task = self._tasks[name] = asyncio.create_task(self._read_on(name, progress))
+            task.add_done_callback(lambda _: self._tasks.pop(name))
 
     async def _read_on(self, name: str, progress: Progress) -> None:
         """Page by page up to where all the others are; what fails is tried again from the page it failed at."""
-        while (at := self.lagging.get(name)) is not None:
-            stop = min(at + PAGE, progress.pulled_to)
-            if at >= stop:
-                del self.lagging[name]
-                self.stand(self._standing[name])
-                return
+        while name in self.lagging:
             try:
-                await self._read_page(name, at, stop)
-                await progress.save()
+                await progress.save()  # before the next page: what cannot be saved must not pile up
+                await self._read_next(name, progress.pulled_to)
             except Exception:
                 await asyncio.sleep(_AGAIN_SECONDS)
 
+    async def _read_next(self, name: str, end: int) -> None:
+        if (at := self.lagging.get(name)) is None:
+            return
+        if at < end:
+            await self._read_page(name, at, min(at + PAGE, end))
+        else:
+            del self.lagging[name]
+            self.stand(self._standing[name])
+
     async def _read_page(self, name: str, at: int, stop: int) -> None:
-        found = await asyncio.to_thread(self._wanted, name, at, stop)
+        found, stop = await asyncio.to_thread(self._wanted, name, at, stop)
         if self.lagging.get(name) == at and (point := pulled_by(self._standing[name])) is not None:
             for each in found:
                 self._put(point, name, each)
             self.lagging[name] = stop
 
-    def _wanted(self, name: str, start: int, stop: int) -> list[Notification]:
-        """Each as of the state it met; what is older than the subscription meets its first."""
+    def _wanted(self, name: str, start: int, stop: int) -> tuple[list[Notification], int]:
+        """Each as of the state it met, and where the page ends, by records or by bytes.
+
+        What is older than the subscription meets its first state.
+        """
         history = self._store.history(SubscriptionId(name))
         offsets = [change.at.offset for change in history]
         found: list[Notification] = []
+        left = PAGE_BYTES
         with contextlib.closing(LogReader(self._log)) as reader:
             for offset, payload in reader.kept_frames(start, stop):
                 if is_change(payload) or not isinstance(record := decode(payload), Accepted):
                     continue
                 state = history[max(0, bisect_right(offsets, offset) - 1)].subscription
-                found += [each for each in matchable(record) if matches(state, each)]
-        return found
+                wanted = [each for each in matchable(record) if matches(state, each)]
+                found += wanted
+                left -= sum(map(bytes_of, wanted))
+                if left <= 0:
+                    return found, offset + 1
+        return found, stop

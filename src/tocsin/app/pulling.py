@@ -25,6 +25,7 @@ from tocsin.store.pull_points import PointState, Put, Row, Saving, Take
 MOST_AT_ONCE = 1000
 MOST_BYTES = 8 << 20  # in one answer
 _MOST_BUFFERED = 1000  # then they are saved without waiting for the checkpoint
+_MOST_HELD_BACK = 100_000  # while they cannot be saved; then nothing more is accepted
 _MOST_UNSAVED = 10_000  # records that nobody pulled anything of, but that were matched
 
 
@@ -53,6 +54,8 @@ class PullPoints:
         self.put = self.handed_out = self.overflowed = 0
         self._saved_to = 0
         self._buffer: list[Put] = []
+        self._under_way = 0  # so many are being saved
+        self._before: dict[str, PointState] = {}  # as saved, until the log was read up to its end
         self._touched: dict[str, PullPoint] = {}
         self._ended: list[str] = []
         self._takings: list[_Taking] = []
@@ -63,10 +66,11 @@ class PullPoints:
     def start(self, reader: LogReader) -> None:
         """As the last saving left it, then what the log has since."""
         self.pulled_to = self._saved_to = max(self._table.pulled_to() or 0, reader.start())
-        states, self.feeds.lagging = {each.id: each for each in self._table.states()}, self._table.lagging()
+        self._before, self.feeds.lagging = {each.id: each for each in self._table.states()}, self._table.lagging()
         for subscription in self._store.state_as_of(self.pulled_to):
-            self._begin(subscription, states)
-        self.feeds.resume(self)
+            if pulled_by(subscription) is not None:
+                self._begin(subscription)
+                self.feeds.stand(subscription)
         self._skip_what_nobody_pulls(reader.end())
         for offset, payload in reader.kept_frames(self.pulled_to, reader.end()):
             record = decode(payload)
@@ -75,18 +79,22 @@ class PullPoints:
             else:
                 self._accept_again(record)
             self.pulled_to = offset + 1
+        self._before = {}
+        self.feeds.resume(self)
 
     def changed(self, change: Changed) -> None:
+        """One that feeds no pull point now may have fed one until now."""
         subscription = change.subscription
-        if pulled_by(subscription) is None:
-            return
-        if subscription.state == "ended":
-            self.feeds.end(subscription)
+        self.pulled_to = change.at.offset + 1
+        if subscription.state == "ended" or pulled_by(subscription) is None:
+            self.feeds.end(subscription.id)
             self._end(subscription.id)
             return
-        if subscription.consumer is None and subscription.id not in self._points:
-            self._points[subscription.id] = PullPoint(PointState(subscription.id), change.when)
-        self.feeds.change(change, self)
+        self._begin(subscription)
+        if subscription.id in self._before and subscription.id not in self.feeds.lagging:
+            self.feeds.stand(subscription)  # the saving that has its state has all it read of the past
+        else:
+            self.feeds.change(change, self)
 
     def accepted(self, notifications: Sequence[Notification]) -> None:
         """Called only while `feeds` are there."""
@@ -101,7 +109,15 @@ class PullPoints:
 
     def put_again(self, pull_point: str, subscription: str, notification: Notification) -> None:
         """Besides what the log has for it."""
+        if self.overload is not None:
+            raise Refusal("overloaded", f"{self.overload}; try again a little later")
         self._put(pull_point, subscription, notification)
+
+    @property
+    def overload(self) -> str | None:
+        """Why nothing more is to be accepted for now."""
+        held_back = len(self._buffer) + self._under_way
+        return f"{held_back} messages for pull points wait to be stored" if held_back >= _MOST_HELD_BACK else None
 
     def has(self, name: str) -> bool:
         return name in self._points
@@ -184,13 +200,11 @@ class PullPoints:
             raise Refusal("unknown-subscription", f"there is no pull point {name!r} here; it may have ended")
         return point
 
-    def _begin(self, subscription: Subscription, states: dict[str, PointState]) -> None:
-        if pulled_by(subscription) is None:
-            return
-        if subscription.consumer is None:
-            state = states.get(subscription.id) or PointState(subscription.id)
+    def _begin(self, subscription: Subscription) -> None:
+        """A saving may have known it before the log told of it."""
+        if subscription.consumer is None and subscription.id not in self._points:
+            state = self._before.get(subscription.id) or PointState(subscription.id)
             self._points[subscription.id] = PullPoint(state, self._now())
-        self.feeds.stand(subscription)
 
     def _skip_what_nobody_pulls(self, end: int) -> None:
         """Without pull points nothing is saved, so the log since then may be long."""
@@ -265,13 +279,14 @@ class PullPoints:
 
     async def _write(self) -> None:
         version, (saving, takings) = self._version, self._collect()
+        self._under_way = len(saving.put)
         try:
             taken = await asyncio.to_thread(self._table.save, saving)
         except BaseException:
             self._put_back(saving)
             raise
         finally:
-            self._writing = None
+            self._writing, self._under_way = None, 0
         self._saved, self._saved_to = version, saving.pulled_to
         self._settle(saving)
         for taking, rows in zip(takings, taken, strict=True):

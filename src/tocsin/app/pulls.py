@@ -109,7 +109,11 @@ class Pulls:
         return replace(consumer, address=path)
 
     def _pull_point(self, name: str) -> Subscription:
-        found = self.subscription(name)
+        try:
+            found = self.subscription(name)
+        except Refusal as refusal:
+            text = f"there is no pull point {name!r} here; it may have ended: create another"
+            raise Refusal(refusal.reason, text) from None
         if found.consumer is not None:
             raise Refusal("unknown-subscription", f"{name!r} is no pull point: what it matches is sent")
         return found

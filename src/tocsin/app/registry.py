@@ -17,7 +17,6 @@ from tocsin.mediation.operations import RegisterPublisher
 from tocsin.mediation.properties import (
     CREATION_TIME,
     Facts,
-    broker_properties,
     registration_properties,
     subscription_properties,
 )
@@ -74,8 +73,7 @@ class Registry:
 
     def properties(self, resource: str, asked: Sequence[QName]) -> tuple[bytes, ...]:
         if not resource:
-            facts = Facts(self.topic_set(), self.fixed_topics)
-            return broker_properties(facts, asked, draft_properties.broker_table(facts))
+            return draft_properties.all_broker_properties(Facts(self.topic_set(), self.fixed_topics), asked)
         now = self.now()
         if self.publishers.has(resource):
             registration = self.registration(resource)

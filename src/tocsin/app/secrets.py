@@ -59,6 +59,12 @@ class Secrets:
         del self._known[name]  # at once: who subscribes from now on cannot name it
         await asyncio.to_thread(self._store.remove, name)
 
+    def forget(self, name: str) -> None:
+        """At once here, soon on disk; a row that stays is swept away at the next start."""
+        if self._known.pop(name, None) is not None:
+            done = asyncio.get_running_loop().run_in_executor(None, self._store.remove, name)
+            done.add_done_callback(lambda each: each.cancelled() or each.exception())
+
     def check(self, endpoint: Endpoint) -> None:
         """What can be said when the address comes in."""
         try:
@@ -83,6 +89,11 @@ class Secrets:
         secret = self._known.get(name)
         if secret is None:
             raise CannotDress(f"there is no secret {name!r} here; add it first, see tocsin secrets add")
+        if is_devious(endpoint.address):
+            raise CannotDress(
+                f"the secret {name!r} cannot go to {endpoint.address!r}: write the path without dot segments"
+                " and without %2f or %5c, which others may take for another path"
+            )
         if secret.address and not _is_below(endpoint.address, secret.address):
             raise CannotDress(f"the secret {name!r} is for {secret.address!r}, not for {endpoint.address!r}")
         if secret.kind != "hmac" and not self._anywhere and not _is_safe(endpoint.address):
@@ -118,6 +129,18 @@ def _is_below(address: str, above: str) -> bool:
     return path == under or path.startswith(f"{under}/")
 
 
+def is_devious(address: str) -> bool:
+    """Whether the path may lead out of where it seems to be, to who resolves it (RFC 3986 s5.2.4, s6.2.2.2).
+
+    Some servers take a parameter off a segment first: `..;x` is `..` there.
+    """
+    path = urlsplit(address).path.lower()
+    if "%2f" in path or "%5c" in path:
+        return True
+    segments = path.replace("%2e", ".").replace("%3b", ";").split("/")
+    return any(each.partition(";")[0] in (".", "..") for each in segments)
+
+
 def _is_safe(address: str) -> bool:
     """Over TLS, or not over any network at all."""
     if address.lower().startswith("https:"):
@@ -151,6 +174,8 @@ def _check_address(address: str) -> None:
     try:
         if address:
             place(address)
+        if is_devious(address):
+            raise BadAddress("its path has dot segments, %2f or %5c")
     except BadAddress as problem:
         raise Refusal("malformed", f"a secret cannot be for {address[:200]!r}: {problem}") from None
 

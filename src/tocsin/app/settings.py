@@ -253,7 +253,7 @@ def _from_flags(flags: Mapping[str, str], problems: list[str]) -> Iterator[Given
         elif flag in BY_FLAG:
             yield Given(BY_FLAG[flag], text, f"--{flag}")
         elif flag != "config":
-            problems.append(f"--{flag} is not a setting{_hint(flag, BY_FLAG, '--')}")
+            problems.append(f"{flag} is not a setting{_hint(flag, BY_FLAG)}")
 
 
 def _host_and_port(text: str, origin: str) -> Iterator[Given]:

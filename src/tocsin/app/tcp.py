@@ -9,9 +9,10 @@ from tocsin.mediation import dialects, soap, wsn_1_3
 from tocsin.mediation.operations import Context, Reply
 from tocsin.model.refusal import Refusal
 from tocsin.wire.access import Gate
+from tocsin.wire.asgi import Receive
 from tocsin.wire.server import listen
 from tocsin.wire.soap_door import SoapDoor
-from tocsin.wire.tcp_door import TcpDoor, tcp_served
+from tocsin.wire.tcp_door import Client, TcpDoor, tcp_served
 
 
 def tcp_listener(settings: Settings) -> socket.socket | None:
@@ -26,9 +27,9 @@ async def tcp_doors(gate: Gate, listener: socket.socket | None) -> AsyncIterator
         return
     broker, door = gate.broker, SoapDoor(gate.broker, gate.admit)
 
-    async def handle(path: str, content_type: str, body: bytes) -> Reply | None:
+    async def handle(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
         headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
-        return await door.handle({"type": "tcp", "path": path, "headers": headers, "client": None}, body)
+        return await door.handle({"type": "tcp", "path": path, "headers": headers, "client": client}, body, receive)
 
     def refuse(content_type: str, refusal: Refusal) -> Reply:
         context = Context(wsn_1_3.NAME, soap.guess_soap(content_type), None)

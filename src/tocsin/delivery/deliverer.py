@@ -181,7 +181,8 @@ class Deliverer:
         )
 
     def _open(self, subscription: SubscriptionId, after: Place, *, behind: bool) -> Lane:
-        lane = self._lanes[subscription] = Lane(subscription, after, self._settings.window, behind=behind)
+        size, most_bytes = self._settings.window, self._settings.window_bytes
+        lane = self._lanes[subscription] = Lane(subscription, after, size, most_bytes, behind=behind)
         lane.held = subscription in self._held
         lane.pace = self._paces.get(subscription, 0.0)
         lane.together = self._together(subscription)

@@ -61,8 +61,10 @@ class Lane(Queue):
         "together",
     )
 
-    def __init__(self, subscription: SubscriptionId, after: Place, size: int, *, behind: bool = False) -> None:
-        super().__init__(subscription, after, size, behind=behind)
+    def __init__(
+        self, subscription: SubscriptionId, after: Place, size: int, most_bytes: int, *, behind: bool = False
+    ) -> None:
+        super().__init__(subscription, after, size, most_bytes, behind=behind)
         self.stage: Stage = "idle"
         self.held = False
         self.gone = False

@@ -1,5 +1,7 @@
 """A subscription's queue: a bounded window on what is to be delivered, in the order of places.
 
+Bounded are its entries, and the bytes of the large ones: it holds less than one entry more than that. Entries that were
+offered share their notification with other queues, but those from a backlog are this queue's own, so each counts all.
 When the window is full the queue is behind: offers are only noted, and what follows the window is asked of the backlog.
 It is level again when the backlog has nothing more and nothing was offered since it was asked.
 """
@@ -12,16 +14,31 @@ from tocsin.model.identity import SubscriptionId
 
 
 class Queue:
-    __slots__ = ("_horizon", "_newest", "_size", "asking", "behind", "last", "settled", "subscription", "window")
+    __slots__ = (
+        "_horizon",
+        "_most_bytes",
+        "_newest",
+        "_size",
+        "asking",
+        "behind",
+        "bytes",
+        "last",
+        "settled",
+        "subscription",
+        "window",
+    )
 
-    def __init__(self, subscription: SubscriptionId, after: Place, size: int, *, behind: bool = False) -> None:
+    def __init__(
+        self, subscription: SubscriptionId, after: Place, size: int, most_bytes: int, *, behind: bool = False
+    ) -> None:
         self.subscription = subscription
         self.window: deque[Entry] = deque()
+        self.bytes = 0
         self.last = self.settled = after
         self.behind = behind
         self.asking = False
         self._newest = self._horizon = after
-        self._size = size
+        self._size, self._most_bytes = size, most_bytes
 
     def offer(self, entry: Entry) -> bool:
         """Whether it joined the window. What is known already is passed over."""
@@ -30,12 +47,14 @@ class Queue:
             return False
         if entry.place <= self.last:
             return False
-        if len(self.window) >= self._size:
+        if len(self.window) >= self._size or (entry.weight and self.bytes >= self._most_bytes):
             self.behind = True
             self._newest = entry.place
             return False
         self.window.append(entry)
         self.last = entry.place
+        if entry.weight:
+            self.bytes += entry.weight
         return True
 
     def reached(self) -> Place:
@@ -46,11 +65,14 @@ class Queue:
         """The head is settled."""
         entry = self.window.popleft()
         self.settled = entry.place
+        if entry.weight:
+            self.bytes -= entry.weight
         return entry
 
     def wants(self) -> bool:
         """Whether the backlog should be asked: there is room for half a window."""
-        return self.behind and not self.asking and 2 * len(self.window) <= self._size
+        is_room = 2 * len(self.window) <= self._size and 2 * self.bytes <= self._most_bytes
+        return self.behind and not self.asking and is_room
 
     def ask(self) -> tuple[Place, int]:
         """After which place, and how many; what is offered from now on may not be in the reply."""
@@ -62,9 +84,12 @@ class Queue:
         self.asking = False
         before = self.last
         for entry in entries:
-            if entry.place > self.last and len(self.window) < self._size:
+            if len(self.window) >= self._size or self.bytes >= self._most_bytes:
+                break
+            if entry.place > self.last:
                 self.window.append(entry)
                 self.last = entry.place
+                self.bytes += entry.weight
         if self.last == before and self._newest <= self._horizon:
             self._catch_up()
 
@@ -82,6 +107,6 @@ class Queue:
         """Ended: what waits goes, but for the head when it is in flight."""
         dropped = list(self.window)[keep:]
         while len(self.window) > keep:
-            self.window.pop()
+            self.bytes -= self.window.pop().weight
         self.behind = False
         return dropped

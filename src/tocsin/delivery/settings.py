@@ -5,6 +5,7 @@ from msgspec import Struct
 
 class DeliverySettings(Struct, frozen=True):
     window: int = 256  # entries in memory for a subscription; what follows is read again from the backlog
+    window_bytes: int = 8 << 20  # of the large among them: it takes no more once it has so many
     attempts: int = 8
     first_delay: float = 0.5
     longest_delay: float = 300.0

@@ -24,8 +24,7 @@ class Engine:
     def apply(self, subscription: Subscription) -> None:
         """The new state of one subscription; an ended one leaves the index."""
         self._forget()
-        if (old := self._subscriptions.pop(subscription.id, None)) is not None:
-            self._remove(old)
+        self.remove(subscription.id)
         if subscription.state == "ended":
             return
         self._subscriptions[subscription.id] = subscription
@@ -33,6 +32,12 @@ class Engine:
             self._topics.add(subscription.id, key)
         else:
             self._generic[subscription.id] = None
+
+    def remove(self, subscription: SubscriptionId) -> None:
+        """It leaves the index, if it is there, though it may go on elsewhere."""
+        if (old := self._subscriptions.pop(subscription, None)) is not None:
+            self._forget()
+            self._remove(old)
 
     def match(self, notification: Notification) -> list[Subscription]:
         """Those that want it, as of its position and accept time, in the order of their ids."""

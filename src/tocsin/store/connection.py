@@ -3,12 +3,13 @@
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, Self
 
 from tocsin.store.errors import DatabaseFailed, NewerFormat
+from tocsin.store.paging import until_bytes
 
 _BUSY_SECONDS = 10.0
 Durability = Literal["FULL", "NORMAL"]  # FULL survives a power cut; NORMAL a crash of the process only
@@ -60,6 +61,11 @@ class Connection:
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
         with self._read_lock, self._translated():
             return self._reader.execute(query, values).fetchall()
+
+    def first_rows(self, query: str, values: Sequence[object], most_bytes: int) -> list[Any]:
+        """As `rows`, until the last column has so many bytes."""
+        with self._read_lock, self._translated(), closing(self._reader.execute(query, values)) as rows:
+            return list(until_bytes(rows, most_bytes, lambda row: len(row[-1])))
 
     def changed(self) -> bool:
         """Whether someone else may have written since the last call."""

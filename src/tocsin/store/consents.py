@@ -14,13 +14,27 @@ CREATE TABLE consent (
 """
 
 
+# Whose consent was written down without the address it was given for is asked again: no address is empty.
+ADDRESSES = """
+ALTER TABLE consent ADD COLUMN address TEXT NOT NULL DEFAULT '';
+ALTER TABLE consent ADD COLUMN earlier TEXT NOT NULL DEFAULT ''
+"""
+_READ = "SELECT subscription, token, given, rate, address, earlier FROM consent"
+_PUT = "INSERT OR REPLACE INTO consent (subscription, token, given, rate, address, earlier) VALUES (?, ?, ?, ?, ?, ?)"
+
+
 class Consent(Struct, frozen=True):
-    """`token` is what a consumer names when it answers later; `rate` is in requests a minute, None without limit."""
+    """`token` is what a consumer names when it answers later; `rate` is in requests a minute, None without limit.
+
+    `earlier` are addresses of the same subscription that consented before it went to another: what waits is for them.
+    """
 
     subscription: SubscriptionId
     token: str
     given: bool = False
     rate: int | None = None
+    address: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 class Consents:
@@ -28,12 +42,13 @@ class Consents:
         self._connection = connection
 
     def all(self) -> list[Consent]:
-        return list(map(_consent, self._connection.rows("SELECT subscription, token, given, rate FROM consent")))
+        return list(map(_consent, self._connection.rows(_READ)))
 
     def put(self, consent: Consent) -> None:
-        values = (consent.subscription, consent.token, int(consent.given), consent.rate)
+        said = (consent.subscription, consent.token, int(consent.given), consent.rate)
+        values = (*said, consent.address, " ".join(consent.earlier))
         with self._connection.write("FULL") as transaction:
-            transaction.execute("INSERT OR REPLACE INTO consent VALUES (?, ?, ?, ?)", values)
+            transaction.execute(_PUT, values)
 
     def remove(self, subscription: SubscriptionId) -> None:
         with self._connection.write("NORMAL") as transaction:
@@ -41,4 +56,4 @@ class Consents:
 
 
 def _consent(row: Any) -> Consent:
-    return Consent(SubscriptionId(row[0]), row[1], bool(row[2]), row[3])
+    return Consent(SubscriptionId(row[0]), row[1], bool(row[2]), row[3], row[4], tuple(row[5].split()))

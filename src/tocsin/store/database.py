@@ -32,6 +32,7 @@ _SCHEMA = (
     ";".join((registrations.SCHEMA, topic_namespaces.SCHEMA)),
     ";".join((pull_points.SCHEMA, current_messages.SCHEMA)),
     users.SCHEMA,
+    consents.ADDRESSES,
 )
 
 
@@ -93,6 +94,11 @@ class Store:
     def history(self, subscription: SubscriptionId) -> list[Changed]:
         """All that became of one subscription, in order."""
         return changes.of(self._connection, subscription)
+
+    def is_first(self, change: Changed) -> bool:
+        """Whether the subscription was nothing before that change."""
+        history = self.history(change.subscription.id)
+        return not history or history[0].at.offset >= change.at.offset
 
     def state_as_of(self, offset: int) -> list[Subscription]:
         """The subscriptions that a record at that offset meets; those ended are left out, those expired are not."""

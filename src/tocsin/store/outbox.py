@@ -11,6 +11,7 @@ from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.store.codec import decode_delivery, encode
 from tocsin.store.connection import Connection
+from tocsin.store.paging import PAGE_BYTES
 
 _SCHEMA = (
     """
@@ -76,13 +77,15 @@ class Outbox:
     def committed(self) -> set[int]:
         return {row[0] for row in self._connection.rows("SELECT id FROM batch")}
 
-    def pending(self, after: int, limit: int) -> list[Row]:
+    def pending(self, after: int, limit: int, most_bytes: int = PAGE_BYTES) -> list[Row]:
+        """Fewer than asked is no end, none at all is."""
         query = "SELECT id, delivery FROM outbox WHERE id > ? ORDER BY id LIMIT ?"
-        return _decoded(self._connection.rows(query, (after, limit)))
+        return _decoded(self._connection.first_rows(query, (after, limit), most_bytes))
 
-    def backlog(self, subscription: SubscriptionId, after: int, limit: int) -> list[Row]:
+    def backlog(self, subscription: SubscriptionId, after: int, limit: int, most_bytes: int = PAGE_BYTES) -> list[Row]:
+        """As `pending`, of one subscription."""
         query = "SELECT id, delivery FROM outbox WHERE subscription = ? AND id > ? ORDER BY id LIMIT ?"
-        return _decoded(self._connection.rows(query, (subscription, after, limit)))
+        return _decoded(self._connection.first_rows(query, (subscription, after, limit), most_bytes))
 
     def settle(self, rows: Sequence[int]) -> None:
         """They are delivered or dead. Forgotten in a power cut they are sent again, which delivery allows."""

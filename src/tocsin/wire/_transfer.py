@@ -151,6 +151,7 @@ def _options(connect_timeout: float, timeout: float) -> list[tuple[int, object]]
         (pycurl.TCP_NODELAY, 1),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1),
         (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.PATH_AS_IS, 1),  # what was looked at is what is sent
         (pycurl.PROXY, ""),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
         (pycurl.CONNECTTIMEOUT_MS, round(connect_timeout * 1000)),

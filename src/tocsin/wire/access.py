@@ -69,7 +69,11 @@ class Gate:
     def broker_for(self, principal: Principal | None) -> Broker:
         if principal is None:
             return self._broker
-        return Guarded(self._broker, principal)
+        return Guarded(self._broker, principal, self._named)
+
+    def _named(self, name: str) -> Principal | None:
+        account = None if self._accounts is None else self._accounts().by_name.get(name)
+        return None if account is None else account.principal
 
     @property
     def broker(self) -> Broker:

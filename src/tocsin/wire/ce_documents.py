@@ -187,7 +187,12 @@ def is_shown(subscription: Subscription) -> bool:
     return subscription.form.dialect == cloudevents.NAME and subscription.consumer is not None
 
 
-def write(subscription: Subscription, secrets: dict[str, Secret]) -> dict[str, Any]:
+def sink(consumer: Endpoint, base_url: str) -> str:
+    """A pull point of ours is kept as a path alone."""
+    return base_url + consumer.address if consumer.address.startswith("/") else consumer.address
+
+
+def write(subscription: Subscription, secrets: dict[str, Secret], base_url: str) -> dict[str, Any]:
     """With what was defaulted, without what is secret."""
     consumer = cast(Endpoint, subscription.consumer)
     source, types, rest = ce_filters.taken_apart(subscription.filters)
@@ -196,7 +201,7 @@ def write(subscription: Subscription, secrets: dict[str, Secret]) -> dict[str, A
     document |= {"types": list(types)} if types else {}
     document |= {"config": _config_document(subscription)}
     document |= {"filters": [ce_filters.write(each, filter_text) for each in rest]} if rest else {}
-    document |= {"sink": consumer.address}
+    document |= {"sink": sink(consumer, base_url)}
     if (secret := secrets.get(consumer.secret or "")) is not None:
         document["sinkcredential"] = {"credentialtype": _TYPES.get(secret.kind, secret.kind.upper())}
     headers = dict(cloudevents.own_headers(consumer.reference))

@@ -1,6 +1,5 @@
 """`/api/cloudevents/subscriptions`: the CloudEvents Subscriptions API s3.2.5, over HTTP as its OpenAPI has it."""
 
-import contextlib
 import uuid
 from typing import Any
 
@@ -12,7 +11,7 @@ from starlette.responses import Response
 from tocsin.mediation import ce_filters
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret
+from tocsin.model.secret import Secret, sink_secret
 from tocsin.model.subscription import Subscription
 from tocsin.wire import ce_documents
 from tocsin.wire.ce_documents import Asked, Credential
@@ -20,7 +19,6 @@ from tocsin.wire.port import Broker
 
 PATH = "/api/cloudevents/subscriptions"
 MOST_LISTED = 1000
-_OURS = "sink-"  # of the names of secrets that came with a subscription, and go with it
 _FEATURES = {
     "protocols": [ce_documents.PROTOCOL],
     "filters": list(ce_filters.DIALECTS),
@@ -55,18 +53,16 @@ class CeSubscriptionHandlers:
             raise Refusal("malformed", f"the id {asked.id[:80]!r} is not that of the subscription {old.id}")
         subscribe, credential = asked.subscribe, asked.credential
         assert subscribe.consumer is not None and old.consumer is not None
-        if credential is UNSET and subscribe.consumer.address == old.consumer.address:
+        if credential is UNSET and subscribe.consumer.address == ce_documents.sink(old.consumer, self._broker.base_url):
             subscribe = _secretly(subscribe, old.consumer.secret)
         new = credential if isinstance(credential, Credential) else None
         replaced = await self._ce_with_secret(subscribe, new, lambda request: self._broker.replace(old.id, request))
-        await self._ce_forget(old, replaced)
         return _json(self._ce_told(replaced))
 
     async def ce_unsubscribe(self, request: Request) -> Response:
         old = self._ce_found(request)
         told = self._ce_told(old)
         await self._broker.unsubscribe(old.id)
-        await self._ce_forget(old)
         return _json(told)
 
     async def ce_features(self, request: Request) -> Response:
@@ -85,14 +81,15 @@ class CeSubscriptionHandlers:
         return found
 
     def _ce_told(self, subscription: Subscription) -> dict[str, Any]:
-        return ce_documents.write(subscription, {each.name: each for each in self._broker.secrets()})
+        secrets = {each.name: each for each in self._broker.secrets()}
+        return ce_documents.write(subscription, secrets, self._broker.base_url)
 
     async def _ce_with_secret(self, request: Subscribe, credential: Credential | None, do: Any) -> Subscription:
-        """What came with a subscription that was refused is not kept."""
+        """What came with a subscription that was refused is not kept; what came with one that ends goes with it."""
         if credential is None:
             return await do(request)  # type: ignore[no-any-return]
         assert request.consumer is not None
-        name, address = f"{_OURS}{uuid.uuid4().hex}", request.consumer.address.partition("?")[0]
+        name, address = sink_secret(uuid.uuid4().hex), request.consumer.address.partition("?")[0]
         secret = Secret(name, credential.kind, credential.value, self._broker.now(), address=address)
         await self._broker.add_secret(secret, replace=False)
         try:
@@ -100,13 +97,6 @@ class CeSubscriptionHandlers:
         except BaseException:
             await self._broker.remove_secret(name)
             raise
-
-    async def _ce_forget(self, old: Subscription, new: Subscription | None = None) -> None:
-        before = old.consumer.secret if old.consumer is not None else None
-        after = new.consumer.secret if new is not None and new.consumer is not None else None
-        if before is not None and before != after and before.startswith(_OURS):
-            with contextlib.suppress(Refusal):  # somebody else may have come to use it
-                await self._broker.remove_secret(before)
 
     async def _read(self, request: Request, kind: Any) -> Any:
         raise NotImplementedError

@@ -1,9 +1,9 @@
 """The broker as one principal sees it: every request is held against its rights, then passed on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tocsin.flow.pull_points import PULL_POINTS
+from tocsin.flow.pull_points import PULL_POINTS, pull_point_of
 from tocsin.matching import rights
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.operations import CreatePullPoint, Held, Pulled, Renew, Subscribe
@@ -17,17 +17,20 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.wire.guarded_consumers import GuardedConsumers
 from tocsin.wire.guarded_registry import GuardedRegistry
-from tocsin.wire.port import Allowed, Broker, PullPointState
+from tocsin.wire.port import Allowed, Broker, PullPointState, Seen
 
-_PAGE = 1000
+Known = Callable[[str], Principal | None]
 
 
 class Guarded(GuardedConsumers, GuardedRegistry):
-    """Implements `tocsin.wire.port.Broker`. What is not written here cannot be asked for: nothing passes by itself."""
+    """Implements `tocsin.wire.port.Broker`. What is not written here cannot be asked for: nothing passes by itself.
 
-    def __init__(self, broker: Broker, principal: Principal) -> None:
+    `known` tells what another may: nobody is made to hear what it has no right to.
+    """
+
+    def __init__(self, broker: Broker, principal: Principal, known: Known = lambda _: None) -> None:
         self._broker: Broker = broker
-        self._principal = principal
+        self._principal, self._known = principal, known
         self.base_url, self.body_limit = broker.base_url, broker.body_limit
 
     def now(self) -> Instant:
@@ -46,7 +49,7 @@ class Guarded(GuardedConsumers, GuardedRegistry):
     ) -> None:
         del principal, allowed  # are this one's
         await self._broker.publish(
-            door, dialect, headers, body, reading, principal=self._principal.name, allowed=self._may_publish
+            door, dialect, headers, body, reading, principal=self._principal.name, allowed=self._allowed_at(door)
         )
 
     async def subscribe(self, request: Subscribe, *, owner: str | None = None) -> Subscription:
@@ -82,15 +85,11 @@ class Guarded(GuardedConsumers, GuardedRegistry):
     def subscription(self, subscription: str) -> Subscription:
         return self._managed(subscription)
 
-    def subscriptions(self, after: str, limit: int) -> Sequence[Subscription]:
-        """Those it may manage, so that pages are full as long as there are more."""
-        found: list[Subscription] = []
-        for each in self._all_after(after):
-            if len(found) == limit:
-                break
-            if rights.may_manage(self._principal, each):
-                found.append(each)
-        return found
+    def subscriptions(self, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
+        """Those it may manage."""
+        return self._broker.subscriptions(
+            after, limit, lambda each: rights.may_manage(self._principal, each) and (seen is None or seen(each))
+        )
 
     def dead_letters(self, after: int, limit: int, subscription: str | None) -> Sequence[Any]:
         """Of one subscription to whoever manages it; of all only to who manages all."""
@@ -130,8 +129,9 @@ class Guarded(GuardedConsumers, GuardedRegistry):
         await self._broker.hand_out(pull_point, number)
 
     def pull_point(self, pull_point: str) -> PullPointState:
+        found = self._broker.pull_point(pull_point)
         self._managed(pull_point)
-        return self._broker.pull_point(pull_point)
+        return found
 
     def closing(self) -> bool:
         return self._broker.closing()
@@ -147,22 +147,42 @@ class Guarded(GuardedConsumers, GuardedRegistry):
     def figures(self) -> dict[str, Any]:
         return self._broker.figures()
 
+    def _allowed_at(self, door: str) -> Allowed:
+        """The mailbox of another takes from us what its owner could have subscribed to."""
+        name = pull_point_of(door)
+        if name is None or rights.may_manage(self._principal, found := self._broker.subscription(name)):
+            return self._may_publish
+        owner = None if found.owner is None else self._known(found.owner)
+
+        def allowed(notification: Notification) -> None:
+            self._may_publish(notification)
+            if owner is None or not rights.may_hear(owner, notification.topic):
+                raise self._may_not(f"fill the pull point {name}, which is another's, with {notification.topic}")
+
+        return allowed
+
     def _may_publish(self, notification: Notification) -> None:
         if not rights.may_publish(self._principal, notification.topic):
             raise self._may_not(f"publish under the topic {notification.topic}")
 
     def _may_ask(self, request: Subscribe) -> None:
         if not rights.may_subscribe(self._principal, request.filters):
-            raise self._may_not("subscribe to all that these filters match; name topics in the subscription")
+            raise self._may_not(self._too_wide())
         for endpoint in (request.consumer, request.end_to):
             self._check_pull_point(endpoint)
             self._check_secret(endpoint)
+
+    def _too_wide(self) -> str:
+        if not self._principal.of("subscribe"):
+            return "subscribe to any topic"
+        return "subscribe to all that these filters match; name topics that it has the right to"
 
     def _may_know(self, topic: Topic | None) -> bool:
         return topic is not None and self._may_know_of(topic)
 
     def _pulled(self, pull_point: str) -> None:
         """What lies there was chosen by its owner's rights, and is its owner's to read."""
+        self._broker.pull_point(pull_point)
         found = self._broker.subscription(pull_point)
         if not rights.may_pull(self._principal, found):
             raise self._may_not(f"pull from {pull_point}, which is another's")
@@ -186,8 +206,3 @@ class Guarded(GuardedConsumers, GuardedRegistry):
         start = f"{self.base_url}{PULL_POINTS}"
         if endpoint is not None and endpoint.address.startswith(start):
             self._managed(endpoint.address[len(start) :])
-
-    def _all_after(self, after: str) -> Iterator[Subscription]:
-        while page := self._broker.subscriptions(after, _PAGE):
-            yield from page
-            after = page[-1].id

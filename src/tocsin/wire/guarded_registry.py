@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from tocsin.matching import rights
+from tocsin.mediation.draft_properties import all_broker_properties
 from tocsin.mediation.operations import RegisterPublisher
-from tocsin.mediation.properties import Facts, broker_properties
+from tocsin.mediation.properties import Facts
 from tocsin.model.access import Principal
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import QName, Topic
@@ -55,7 +56,7 @@ class GuardedRegistry:
 
     def properties(self, resource: str, asked: Sequence[QName]) -> tuple[bytes, ...]:
         if not resource:
-            return broker_properties(Facts(self.topic_set(), self.fixed_topics), asked)
+            return all_broker_properties(Facts(self.topic_set(), self.fixed_topics), asked)
         try:
             self.registration(resource)
         except Refusal as refusal:

@@ -30,17 +30,47 @@ _KINDS = (
 
 def document(base_url: str) -> dict[str, Any]:
     _, schemas = msgspec.json.schema_components(_KINDS, ref_template="#/components/schemas/{name}")
+    for name in ("SubscribeRequest", "PullPointRequest"):
+        for field, said in _FIELDS.items():
+            schemas[name]["properties"][field]["description"] = said
     return {
         "openapi": "3.1.0",
         "info": {"title": "Tocsin", "version": __version__},
         "servers": [{"url": base_url}],
+        "security": [{}, {"basic": []}, {"bearer": []}],
         "paths": _PATHS,
-        "components": {"schemas": {**schemas, "Problem": _PROBLEM}},
+        "components": {"schemas": {**schemas, "Problem": _PROBLEM}, "securitySchemes": _SCHEMES},
     }
 
 
+Parameter = dict[str, Any]
+
+
+def _query(name: str, said: str, schema: dict[str, Any]) -> Parameter:
+    return {"name": name, "in": "query", "description": said, "schema": schema}
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_NUMBER: dict[str, Any] = {"type": "integer", "minimum": 0}
+_FLAG: dict[str, Any] = {"type": "boolean", "default": False}
+_LIMIT = _query("limit", "At most so many", {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100})
+_WAIT = _query(
+    "wait",
+    "How long to wait for the first: 30s, 500ms, 2m, or a number of seconds; at most 5m",
+    {"type": "string", "pattern": r"^[0-9]{1,9}([.][0-9]{1,9})?(ms|s|m)?$", "default": "0"},
+)
+_AFTER_ID = _query("after", "What was `next` in the page before", _TEXT)
+_AFTER_LETTER = _query("after", "What was `next` in the page before", _NUMBER)
+_AFTER_MESSAGE = _query("after", "Read again what has a higher number than this; nothing is handed out", _NUMBER)
+_OF_SUBSCRIPTION = _query("subscription", "Those of this subscription", _TEXT)
+_NAMESPACE = _query("namespace", "The URI of the topic namespace", _TEXT)
+_CANCEL = _query("cancel", "As somebody else than the subscriber, who is told", _FLAG)
+_TOPIC = _query("topic", "A topic expression; names in Clark's form, or prefixes declared by xmlns:p=URI", _TEXT)
+_ACK = _query("ack", "Messages count as handed out when they are acknowledged, not when they are sent", _FLAG)
+
+
 def _operation(
-    summary: str, answer: str | None, *, status: str = "200", body: str | None = None, query: tuple[str, ...] = ()
+    summary: str, answer: str | None, *, status: str = "200", body: str | None = None, query: tuple[Parameter, ...] = ()
 ) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": summary,
@@ -48,25 +78,47 @@ def _operation(
             status: {"description": summary} | ({} if answer is None else _content(answer)),
             "4XX": {"description": "What is wrong"} | _content("Problem", "application/problem+json"),
         },
-        "parameters": [{"name": each, "in": "query", "schema": {"type": "string"}} for each in query],
+        "parameters": list(query),
     }
     if body is not None:
         operation["requestBody"] = _content(body)
     return operation
 
 
-def _stream(summary: str, *, query: tuple[str, ...] = ()) -> dict[str, Any]:
+def _stream(summary: str, *, query: tuple[Parameter, ...] = ()) -> dict[str, Any]:
     operation = _operation(summary, None, query=query)
     operation["responses"]["200"]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
     return operation
 
 
-def _socket(summary: str, *, query: tuple[str, ...]) -> dict[str, Any]:
+def _socket(summary: str, *, query: tuple[Parameter, ...]) -> dict[str, Any]:
     return _operation(summary, None, status="101", query=query)
 
 
-def _required(name: str, operation: dict[str, Any]) -> dict[str, Any]:
-    operation["parameters"].append({"name": name, "in": "query", "required": True, "schema": {"type": "string"}})
+def _required(parameter: Parameter) -> Parameter:
+    return {**parameter, "required": True}
+
+
+def _open(operation: dict[str, Any]) -> dict[str, Any]:
+    """Nobody is asked who they are."""
+    return {**operation, "security": []}
+
+
+def _events() -> dict[str, Any]:
+    """CloudEvents HTTP binding s3: structured, batched, and binary with the attributes in headers."""
+    operation = _operation("Publish CloudEvents: structured, batched or binary", None, status="202")
+    event = {"type": "object", "required": ["specversion", "id", "source", "type"]}
+    operation["parameters"] = [
+        {"name": f"ce-{each}", "in": "header", "description": "In binary mode alone", "schema": _TEXT}
+        for each in ("specversion", "id", "source", "type", "subject", "time", "topic", "expirytime")
+    ]
+    operation["requestBody"] = {
+        "content": {
+            "application/cloudevents+json": {"schema": event},
+            "application/cloudevents-batch+json": {"schema": {"type": "array", "items": event}},
+            "*/*": {"schema": {"description": "The data of one event, whose attributes are headers"}},
+        }
+    }
     return operation
 
 
@@ -81,13 +133,15 @@ def _content(name: str, media_type: str = "application/json") -> dict[str, Any]:
 _ID = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]}
 _PATHS: dict[str, Any] = {
     "/api/subscriptions": {
-        "get": _operation("A page of subscriptions", "SubscriptionDocument[]", query=("after", "limit")),
-        "post": _operation("Subscribe to CloudEvents", "SubscriptionDocument", status="201", body="SubscribeRequest"),
+        "get": _operation("A page of subscriptions", "SubscriptionDocument[]", query=(_AFTER_ID, _LIMIT)),
+        "post": _operation(
+            "Subscribe a consumer, in any dialect", "SubscriptionDocument", status="201", body="SubscribeRequest"
+        ),
     },
     "/api/subscriptions/{id}": _ID
     | {
         "get": _operation("One subscription", "SubscriptionDocument"),
-        "delete": _operation("Unsubscribe, or cancel and tell the subscriber", None, status="204", query=("cancel",)),
+        "delete": _operation("Unsubscribe, or cancel and tell the subscriber", None, status="204", query=(_CANCEL,)),
     },
     "/api/cloudevents/subscriptions": {
         "get": _operation("Subscriptions to CloudEvents, as the CloudEvents Subscriptions API has them", None),
@@ -116,18 +170,20 @@ _PATHS: dict[str, Any] = {
     "/api/consents": {"get": _operation("Consumers that were asked and have not consented", "ConsentDocument[]")},
     "/api/consents/{id}": _ID
     | {
-        "get": _operation("Consent, by whoever was told the token", None),
-        "post": _operation("Consent, by whoever was told the token", None),
+        "get": _open(_operation("Consent, by whoever was told the token", None)),
+        "post": _open(_operation("Consent, by whoever was told the token", None)),
     },
     "/api/dead-letters": {
-        "get": _operation("A page of dead letters", "DeadLetterDocument[]", query=("after", "limit", "subscription"))
+        "get": _operation(
+            "A page of dead letters", "DeadLetterDocument[]", query=(_AFTER_LETTER, _LIMIT, _OF_SUBSCRIPTION)
+        )
     },
     "/api/dead-letters/redrive": {"post": _operation("Try dead letters again", None, body="RedriveRequest")},
     "/api/topics": {"get": _operation("Topics seen or declared, with how many notifications", "TopicDocument[]")},
     "/api/topics/namespaces": {
         "get": _operation("Topic namespaces that were declared", "TopicNamespaceDocument[]"),
         "put": _operation("Declare topics: a wstop:TopicNamespace document in XML", "TopicNamespaceDocument"),
-        "delete": _operation("Withdraw a topic namespace", None, status="204", query=("namespace",)),
+        "delete": _operation("Withdraw a topic namespace", None, status="204", query=(_required(_NAMESPACE),)),
     },
     "/api/registrations": {
         "get": _operation("Publishers that registered", "RegistrationDocument[]"),
@@ -139,7 +195,7 @@ _PATHS: dict[str, Any] = {
         "delete": _operation("End a registration", None, status="204"),
     },
     "/api/topics/current": {
-        "get": _required("topic", _operation("The last notification on one topic", "CurrentMessageDocument"))
+        "get": _operation("The last notification on one topic", "CurrentMessageDocument", query=(_required(_TOPIC),))
     },
     "/api/pullpoints": {
         "post": _operation("Keep what matches", "PullPointDocument", status="201", body="PullPointRequest")
@@ -154,15 +210,19 @@ _PATHS: dict[str, Any] = {
         "get": _operation(
             "Hand out what waits, waiting for the first so long; with a number in after, read again behind that",
             "MessageDocument[]",
-            query=("wait", "limit", "after"),
+            query=(_WAIT, _LIMIT, _AFTER_MESSAGE),
         )
     },
     "/api/pullpoints/{id}/stream": _ID
     | {"get": _stream("Server-Sent Events: ids are numbers, data are CloudEvents; Last-Event-ID reads again")},
     "/api/pullpoints/{id}/socket": _ID
-    | {"get": _socket("A WebSocket: each message is a MessageDocument, answers are Acknowledgement", query=("ack",))},
-    "/api/stream": {"get": _stream("As the stream of a pull point that lasts as long as it", query=("topic",))},
-    "/api/socket": {"get": _socket("As the socket of a pull point that lasts as long as it", query=("topic", "ack"))},
+    | {"get": _socket("A WebSocket: each message is a MessageDocument, answers are Acknowledgement", query=(_ACK,))},
+    "/api/stream": {"get": _stream("As the stream of a pull point that lasts as long as it", query=(_TOPIC,))},
+    "/api/socket": {"get": _socket("As the socket of a pull point that lasts as long as it", query=(_TOPIC, _ACK))},
+    "/events": {
+        "post": _events(),
+        "options": _open(_operation("May events be sent here? As web hooks ask (HTTP 1.1 Web Hooks s4)", None)),
+    },
     "/api/status": {"get": _operation("What the node has done and is doing", None)},
 }
 _PROBLEM = {
@@ -173,4 +233,17 @@ _PROBLEM = {
         "status": {"type": "integer"},
         "detail": {"type": "string"},
     },
+}
+_SCHEMES = {
+    "basic": {"type": "http", "scheme": "basic", "description": "A user and their password"},
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A token, from `tocsin users token`"},
+}
+_FIELDS = {
+    "mode": "How events are sent; binary is raw in SOAP, and batched is for CloudEvents only",
+    "together": "CloudEvents only: how many events may be in one batch, 100 unless told",
+    "topic": "A topic expression; every topic without",
+    "expires": "A duration such as PT1H or a time; the broker's default lease without",
+    "from": "An offset of the log or a time; what is kept from there on is sent first",
+    "secret": "The name of a secret: messages are signed with it or carry it",
+    "consent": "The consumer is asked before anything is sent to it",
 }

@@ -1,6 +1,5 @@
 """From what is asked to what the node does about it, and what is answered: the same for every dialect."""
 
-from tocsin.mediation.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.mediation.operations import (
     Answer,
     CreatePullPoint,
@@ -27,6 +26,7 @@ from tocsin.mediation.operations import (
     Synchronise,
     Unsubscribe,
 )
+from tocsin.mediation.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription

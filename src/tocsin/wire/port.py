@@ -13,6 +13,7 @@ from tocsin.wire.consumers_port import ConsumersPort
 from tocsin.wire.registry_port import RegistryPort
 
 Allowed = Callable[[Notification], None]
+Seen = Callable[[Subscription], bool]
 
 
 class PullPointState(Protocol):
@@ -71,7 +72,9 @@ class Broker(RegistryPort, ConsumersPort, Protocol):
 
     def subscription(self, subscription: str) -> Subscription: ...
 
-    def subscriptions(self, after: str, limit: int) -> Sequence[Subscription]: ...
+    def subscriptions(self, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
+        """In the order of their ids, those alone that are seen: pages are full as long as there are more."""
+        ...
 
     def dead_letters(self, after: int, limit: int, subscription: str | None) -> Sequence[Any]: ...
 

@@ -4,7 +4,6 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tocsin.flow.pull_points import PULL_POINTS
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.wire.asgi import only, read_body
@@ -34,6 +33,7 @@ class PullHandlers:
         return _json(self._document(made), 201, {"Location": f"{self._broker.base_url}/api/pullpoints/{made.id}"})
 
     async def pull_point(self, request: Request) -> Response:
+        self._broker.pull_point(_name(request))
         return _json(self._document(self._broker.subscription(_name(request))))
 
     async def destroy_pull_point(self, request: Request) -> Response:
@@ -86,8 +86,7 @@ class PullHandlers:
             raise Refusal("malformed", str(error)) from None
 
     def _document(self, subscription: Subscription) -> PullPointDocument:
-        address = f"{self._broker.base_url}{PULL_POINTS}{subscription.id}"
-        return PullPointDocument.of(subscription, address, self._broker.pull_point(subscription.id))
+        return PullPointDocument.of(subscription, self._broker.base_url, self._broker.pull_point(subscription.id))
 
 
 async def _listed(broker: Broker, name: str, after: int, limit: int, seconds: float) -> list[MessageDocument]:

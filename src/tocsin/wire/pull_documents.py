@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from tocsin.flow.pull_points import PULL_POINTS
 from tocsin.mediation import cloudevents, times
 from tocsin.mediation.operations import Held, Subscribe
 from tocsin.model import names
@@ -35,7 +36,10 @@ class PullPointRequest(SubscribeRequest, frozen=True, forbid_unknown_fields=True
 
 
 class PullPointDocument(Struct, frozen=True):
-    """Messages are numbered from 1; those above `handed_to` wait. `overflowed` were dropped because it was full."""
+    """Messages are numbered from 1; those above `handed_to` wait. `overflowed` were dropped because it was full.
+
+    `messages` is where they are fetched with GET; `address` is for SOAP, and for subscriptions that feed it.
+    """
 
     id: str
     address: str
@@ -47,13 +51,15 @@ class PullPointDocument(Struct, frozen=True):
     last: int
     handed_to: int
     overflowed: int
+    messages: str
 
     @classmethod
-    def of(cls, subscription: Subscription, address: str, point: PullPointState) -> "PullPointDocument":
+    def of(cls, subscription: Subscription, base_url: str, point: PullPointState) -> "PullPointDocument":
         shown = SubscriptionDocument.of(subscription)
         waiting = point.last - point.handed_to
         numbers = (waiting, point.last, point.handed_to, point.overflowed)
-        return cls(shown.id, address, shown.topics, shown.filters, shown.expires, shown.state, *numbers)
+        address, messages = f"{base_url}{PULL_POINTS}{shown.id}", f"{base_url}/api/pullpoints/{shown.id}/messages"
+        return cls(shown.id, address, shown.topics, shown.filters, shown.expires, shown.state, *numbers, messages)
 
 
 class MessageDocument(Struct, frozen=True):

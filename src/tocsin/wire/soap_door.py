@@ -9,10 +9,10 @@ from tocsin.mediation import dialects, onvif, raw, soap, wse_2004_08, wsn_1_3
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.faults import problem
 from tocsin.mediation.memo import Recalled
-from tocsin.mediation.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.mediation.operations import Context, DestroyRegistration, Publish, Pull, Reply, Request, Unsubscribe
 from tocsin.mediation.payloads import is_xml
 from tocsin.mediation.soap import Envelope
+from tocsin.mediation.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.model.refusal import Refusal
 from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accepted, send_reply

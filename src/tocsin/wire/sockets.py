@@ -1,6 +1,7 @@
 """`/api/pullpoints/{id}/socket` and `/api/socket`: messages over a WebSocket (RFC 6455)."""
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -122,10 +123,14 @@ class _Conversation:
     async def _unheard(self) -> Sequence[Held]:
         """Waits for what was not sent yet, or for room: who never acknowledges is not sent everything."""
         await self._visit.stay()
-        while (room := WINDOW - (self._sent - self._heard)) <= 0:
-            self._room.clear()
-            await self._room.wait()
-        return await self._broker.held(self._name, self._sent, min(AT_ONCE, room), HEARTBEAT_SECONDS)
+        await self._broker.hand_out(self._name, self._heard)  # so that a mailbox stays too
+        room = WINDOW - (self._sent - self._heard)
+        if room > 0:
+            return await self._broker.held(self._name, self._sent, min(AT_ONCE, room), HEARTBEAT_SECONDS)
+        self._room.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._room.wait(), HEARTBEAT_SECONDS)
+        return ()
 
     async def _listen(self) -> None:
         while True:

@@ -7,7 +7,8 @@ answer: who wants to know that it is on disk asks something behind it on the sam
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -16,13 +17,17 @@ from tocsin.markup import xml
 from tocsin.mediation import dime
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Reason, Refusal
+from tocsin.wire.asgi import Disconnected, Receive
 
-Handle = Callable[[str, str, bytes], Awaitable[Reply | None]]  # path, content type, body
+Client = tuple[str, int] | None  # the address and port of who calls
+# Path, content type, body, what tells that the caller is gone, as it would be told over HTTP, and who that is.
+Handle = Callable[[str, str, bytes, Receive, Client], Awaitable[Reply | None]]
 Refuse = Callable[[str, Refusal], Reply]  # content type
 
 DEFAULT_PATH = "/broker"
 _DOORS = ("/broker/", "/onvif/", "/notifiers/")
 _CHUNK = 64 << 10
+_MOST_AHEAD = 16  # chunks
 _CLOSING_SECONDS = 5.0
 _LINGER_SECONDS = 1.0
 _MOST_LINGERED = 8 << 20
@@ -54,7 +59,7 @@ class TcpDoor:
                 return
             self._connections[task] = connection
             await self._converse(connection)
-        except (OSError, EOFError, asyncio.CancelledError):
+        except (OSError, EOFError, Disconnected, asyncio.CancelledError):
             return  # they went away, or we do
         finally:
             self._connections.pop(task, None)
@@ -91,7 +96,7 @@ class TcpDoor:
         connection.busy = True
         kind = dime.content_type(message)
         try:
-            reply = await self._handle(path_of(message.data), kind, message.data)
+            reply = await self._handle(path_of(message.data), kind, message.data, connection.left, connection.client)
         except Refusal as refusal:
             reply = self._refuse(kind, refusal)
         if reply is not None and reply.body:
@@ -105,6 +110,9 @@ class _Connection:
     ) -> None:
         self._reader, self._writer, self._patience = reader, writer, patience
         self._frames = dime.Reader(limit)
+        peer = writer.get_extra_info("peername")
+        self.client: Client = (peer[0], peer[1]) if peer else None
+        self._ahead: list[bytes] = []  # what came while another message was handled
         self.busy = self.stopping = False
 
     async def receive(self) -> tuple[list[dime.Message], Refusal | None]:
@@ -120,6 +128,16 @@ class _Connection:
                     reason: Reason = "too-large" if isinstance(problem, dime.TooLong) else "malformed"
                     return messages, Refusal(reason, text)
                 octets = await self._more()
+
+    async def left(self) -> MutableMapping[str, Any]:
+        """When the caller has gone. What it says meanwhile is kept, up to a point, for when its turn comes."""
+        with contextlib.suppress(OSError):
+            while len(self._ahead) < _MOST_AHEAD:
+                if not (octets := await self._reader.read(_CHUNK)):
+                    return {"type": "http.disconnect"}
+                self._ahead.append(octets)
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
 
     async def send(self, reply: Reply) -> None:
         kind = next((value for name, value in reply.headers if name.lower() == "content-type"), "")
@@ -155,7 +173,7 @@ class _Connection:
             raise EOFError from None
 
     async def _more(self) -> bytes:
-        octets = await self._reader.read(_CHUNK)
+        octets = self._ahead.pop(0) if self._ahead else await self._reader.read(_CHUNK)
         if not octets:
             raise EOFError
         return octets
