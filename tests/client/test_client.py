@@ -65,13 +65,25 @@ async def test_a_subscription_from_its_beginning_to_its_end(
             await client.unsubscribe(lease.id)
 
 
-@pytest.mark.parametrize("dialect", [each for each in NAMES if each != "wsn-1.0"])
+@pytest.mark.parametrize("dialect", NAMES)
 async def test_how_a_subscription_stands(broker: BrokerProcess, topic: str, dialect: str) -> None:
     async with Client(broker.url, dialect) as client:
         until = datetime.now(UTC) + timedelta(minutes=30)
         lease = await client.subscribe("http://127.0.0.1:9/x", topic=topic, expires=until)
         status = await client.status(lease)
         assert datetime.fromisoformat(status.expires) - until < timedelta(seconds=30)
+        await client.unsubscribe(lease)
+
+
+@pytest.mark.parametrize("dialect", having("Subscribe"))
+async def test_what_was_granted_is_known_though_nothing_was_asked_for(
+    broker: BrokerProcess, topic: str, dialect: str
+) -> None:
+    async with Client(broker.url, dialect) as client:
+        lease = await client.subscribe("http://127.0.0.1:9/x", topic=topic)
+        granted = datetime.fromisoformat((await managed(broker, lease))["expires"])
+        assert abs(datetime.fromisoformat(lease.expires) - granted) < timedelta(seconds=30)
+        assert lease.seconds
         await client.unsubscribe(lease)
 
 
@@ -106,7 +118,7 @@ async def test_a_subscription_that_begins_in_the_past(
         await client.unsubscribe(lease)
 
 
-RAW = [each for each in NAMES if BY_NAME[each].raw is not None or not BY_NAME[each].is_soap]
+RAW = [each for each in NAMES if BY_NAME[each].raw is not None or each == "cloudevents"]
 
 
 @pytest.mark.parametrize("dialect", RAW)
@@ -292,5 +304,10 @@ async def test_what_is_wrong_is_told_before_anything_is_sent() -> None:
         with pytest.raises(Unreachable, match="could not be reached"):
             await client.publish(b"<a/>")
     async with Client("http://127.0.0.1:9", "wse-2004-08") as client:
-        with pytest.raises(ClientError, match="no wrapped delivery"):
+        with pytest.raises(ClientError, match="no mode 'wrapped'; choose one of raw"):
             await client.subscribe("http://x", mode="wrapped")
+        with pytest.raises(ClientError, match="no batches; cloudevents has"):
+            await client.subscribe("http://x", together=2)
+    async with Client("http://127.0.0.1:9", "webhook") as client:
+        with pytest.raises(ClientError, match="one form only"):
+            await client.subscribe("http://x", mode="raw")

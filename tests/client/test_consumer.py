@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -12,9 +12,8 @@ from tests.broker.sink import Sink
 from tests.client.dialects import having
 
 from tocsin import Client, ClientError, Consumer, Ended, Notification, Received
-from tocsin.client import keeping, requests
+from tocsin.client import requests
 from tocsin.client.signatures import key_of, signature
-from tocsin.client.values import Lease, Wanted
 from tocsin.mediation.dialects import BY_NAME
 from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.names import NO_TOPIC
@@ -30,6 +29,12 @@ ENDING = [name for name in having("Subscribe") if BY_NAME[name].end is not None]
 
 async def post(http: HttpClient, url: str, headers: Pairs = STRUCTURED, body: bytes = JSON_EVENT) -> int:
     return (await http.request("POST", url, headers, body)).status
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(20):
+        while not await condition():
+            await asyncio.sleep(0.05)
 
 
 @pytest.mark.parametrize("dialect", having("Subscribe"))
@@ -62,6 +67,39 @@ async def test_an_end_that_nobody_asked_for_is_told(broker: BrokerProcess, http:
     assert end.subscription in ("", lease.address)
     assert end.status or end.reason
     assert not heard
+
+
+@pytest.mark.parametrize("dialect", ["wsn-1.0", "wsn-1.2", "wsn-1.3", "cloudevents"])
+@pytest.mark.broker
+async def test_what_is_cancelled_stays_ended_and_is_told_once(
+    broker: BrokerProcess, http: HttpClient, dialect: str
+) -> None:
+    """Also where a dialect has no notice for it: then the next renewal tells."""
+    ended: list[Ended] = []
+    async with (
+        Client(broker.url, dialect) as client,
+        client.listening(lambda _: None, topic="stays-ended", expires="PT4S", ended=ended.append) as lease,
+    ):
+        await http.request("DELETE", f"{broker.url}/api/subscriptions/{lease.id}?cancel=true")
+        (end,) = await wait_until(lambda: ended, "the end")
+        assert end.reason
+        answer = await http.request("GET", f"{broker.url}/api/subscriptions")
+        assert b"stays-ended" not in answer.body
+
+
+@pytest.mark.parametrize("dialect", ["wsn-1.0", "wsn-1.2"])
+@pytest.mark.broker
+async def test_a_listener_outlives_its_first_lease(broker: BrokerProcess, http: HttpClient, dialect: str) -> None:
+    async with (
+        Client(broker.url, dialect) as client,
+        client.listening(lambda _: None, topic="outlives", expires="PT4S") as lease,
+    ):
+
+        async def later() -> bool:
+            shown: Any = await Client(broker.url, http=http).get(f"/api/subscriptions/{lease.id}")
+            return bool(shown["expires"] > lease.expires)
+
+        await until(later)
 
 
 async def test_a_handler_may_be_async_and_what_it_raises_is_asked_for_again(http: HttpClient) -> None:
@@ -154,53 +192,6 @@ def notified(payload: bytes, dialect: str) -> Received:
     )
     headers, body = requests.notice(BY_NAME[dialect], one, "http://x")
     return Received("/", tuple((name.lower(), value) for name, value in headers), body)
-
-
-# Renewals
-
-
-class Manager:
-    """Grants leases of a few milliseconds, and does as it is told when one is renewed."""
-
-    def __init__(self, answer: Callable[[int], str]) -> None:
-        self.answer, self.log = answer, list[str]()
-
-    async def subscribe(self, wanted: Wanted) -> Lease:
-        self.log.append("subscribe")
-        return Lease(f"http://x/{len(self.log)}", seconds=0.02)
-
-    async def renew(self, lease: Lease, expires: str) -> Lease:
-        self.log.append("renew")
-        if problem := self.answer(self.log.count("renew")):
-            raise ClientError(problem, 404)
-        return Lease(lease.address, seconds=0.02)
-
-    async def unsubscribe(self, lease: Lease) -> None:
-        self.log.append(f"unsubscribe {lease.id}")
-
-
-async def test_a_lease_is_renewed_again_and_again_and_ended_once() -> None:
-    manager = Manager(lambda number: "")
-    async with keeping.kept(manager, Wanted("http://c"), asyncio.Event()) as lease:  # type: ignore[arg-type]
-        await wait_until(lambda: manager.log.count("renew") >= 3, "three renewals")
-    assert manager.log[0] == "subscribe"
-    assert manager.log[-1] == f"unsubscribe {lease.id}"
-
-
-async def test_a_subscription_that_is_gone_is_made_again() -> None:
-    manager = Manager(lambda number: "unknown" if number == 2 else "")
-    async with keeping.kept(manager, Wanted("http://c"), asyncio.Event()):  # type: ignore[arg-type]
-        await wait_until(lambda: manager.log.count("subscribe") == 2, "the second subscription")
-        again = f"unsubscribe {manager.log.index('subscribe', 1) + 1}"
-    assert manager.log[-1] == again
-
-
-async def test_what_is_over_is_not_renewed() -> None:
-    manager, over = Manager(lambda number: ""), asyncio.Event()
-    over.set()
-    async with keeping.kept(manager, Wanted("http://c"), over):  # type: ignore[arg-type]
-        await asyncio.sleep(0)
-    assert manager.log == ["subscribe"]
 
 
 @pytest.mark.broker

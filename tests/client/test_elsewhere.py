@@ -9,6 +9,7 @@ from tocsin import Client, ClientError
 WSA = "http://schemas.xmlsoap.org/ws/2004/03/addressing"
 WSN = "http://docs.oasis-open.org/wsn/2004/06/wsn-WS-BaseNotification-1.2-draft-01.xsd"
 RL = "http://docs.oasis-open.org/wsrf/2004/06/wsrf-WS-ResourceLifetime-1.2-draft-01.xsd"
+RP = "http://docs.oasis-open.org/wsrf/2004/06/wsrf-WS-ResourceProperties-1.2-draft-01.xsd"
 KEY = '<g:SubscriptionID xmlns:g="urn:globus">7</g:SubscriptionID>'
 
 
@@ -19,7 +20,7 @@ def envelope(content: str) -> bytes:
     ).encode()
 
 
-def globus(sink: Sink) -> None:
+def globus(sink: Sink, more: dict[bytes, str] | None = None) -> None:
     """As a container of Globus Toolkit 4 answers: the id of a subscription is a reference property."""
     reference = f"<a:Address>{sink.url('manager')}</a:Address><a:ReferenceProperties>{KEY}</a:ReferenceProperties>"
     answers = {
@@ -29,6 +30,7 @@ def globus(sink: Sink) -> None:
         "2090-01-01T01:00:00Z</r:NewTerminationTime><r:CurrentTime>2090-01-01T00:00:00Z</r:CurrentTime>"
         "</r:SetTerminationTimeResponse>",
         b":Destroy ": f'<r:DestroyResponse xmlns:r="{RL}"/>',
+        **(more or {}),
     }
     sink.script = lambda received: next(
         (Say(200, body=envelope(said)) for asked, said in answers.items() if asked in received.body),
@@ -55,6 +57,17 @@ async def test_a_subscription_at_a_wsrf_resource(sink: Sink) -> None:
     assert str(asked.findtext(f".//{{{WSN}}}InitialTerminationTime")).endswith("Z")  # the drafts know no durations
     for managed in sink.at("manager"):
         assert etree.fromstring(managed.body).findtext(".//{urn:globus}SubscriptionID") == "7"
+
+
+async def test_what_was_granted_may_be_less_than_what_was_asked_for(sink: Sink) -> None:
+    times = f'<r:TerminationTime xmlns:r="{RL}">2090-01-01T00:01:00Z</r:TerminationTime>'
+    times += f'<r:CurrentTime xmlns:r="{RL}">2090-01-01T00:00:00Z</r:CurrentTime>'
+    said = f'<p:GetMultipleResourcePropertiesResponse xmlns:p="{RP}">{times}</p:GetMultipleResourcePropertiesResponse>'
+    globus(sink, {b":GetMultipleResourceProperties ": said})
+    async with Client("http://127.0.0.1:9", "wsn-1.2", soap="1.1", endpoint=sink.url("counter")) as client:
+        for asked in ("PT1H", ""):
+            lease = await client.subscribe("http://127.0.0.1:9/me", expires=asked)
+            assert (lease.expires, lease.seconds) == ("2090-01-01T00:01:00Z", 60.0)
 
 
 async def test_an_answer_that_is_none(sink: Sink) -> None:

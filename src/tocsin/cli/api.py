@@ -1,44 +1,95 @@
-"""The broker's JSON API, asked once from a command."""
+"""The broker's JSON API, asked from a command."""
 
-import asyncio
-from typing import Any
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-import msgspec
+import typer
 
-from tocsin.cli.output import fail
+from tocsin.cli.connection import Connection, connected
 
-LONGEST_ANSWER = 64 << 20
+if TYPE_CHECKING:
+    from tocsin.client import Client
+
 PAGE = 1000
+_OF_DIALECTS = ("dialect", "digest")
 
 
-def ask(broker: str, method: str, path: str, body: bytes = b"", media_type: str = "application/json") -> Any:
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """As `connected`, but without the flags about dialects: the API has none."""
+    whole = connected(command)
+    parameters = dict(inspect.signature(whole).parameters)
+    unsaid = {name: parameters.pop(name).default for name in _OF_DIALECTS}
+
+    def run(**given: Any) -> None:
+        whole(**unsaid, **given)
+
+    run.__name__, run.__doc__ = whole.__name__, whole.__doc__
+    run.__annotations__ = {name: each.annotation for name, each in parameters.items()}
+    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    return run
+
+
+def joined(connection: Connection, context: typer.Context) -> Connection:
+    """Flags may stand before a subcommand too; those after it are the nearer ones."""
+    before = context.obj
+    if not isinstance(before, Connection):
+        return connection
+    blank = _blank()
+    names = [each.name for each in fields(Connection)]
+    unsaid = {name: getattr(before, name) for name in names if getattr(connection, name) == getattr(blank, name)}
+    return replace(connection, **unsaid)
+
+
+def ask(connection: Connection, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> Any:
     """The document that is answered, None for an empty one; whatever goes wrong ends the command in a sentence."""
-    return asyncio.run(_ask(broker.rstrip("/") + path, method, body, media_type))
+    found: list[object] = []
+
+    async def work(_: "Client") -> None:
+        found.append(await _asked(connection, method, path, body, kind))
+
+    connection.run(work)
+    return found[0]
 
 
-def pages(broker: str, path: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
+def pages(connection: Connection, path: str, limit: int, **query: str) -> tuple[list[dict[str, Any]], bool]:
     """Up to so many items, and whether there are more."""
     found: list[dict[str, Any]] = []
+    more = "".join(f"&{name}={quote(value, safe='')}" for name, value in query.items() if value)
     after: str | None = ""
     while after is not None and len(found) < limit:
-        page = ask(broker, "GET", f"{path}?limit={min(PAGE, limit - len(found))}&after={quote(after)}")
+        begin = f"&after={quote(after, safe='')}" if after else ""
+        page = ask(connection, "GET", f"{path}?limit={min(PAGE, limit - len(found))}{begin}{more}")
         found += page["items"]
         after = page["next"]
     return found, after is not None
 
 
-async def _ask(url: str, method: str, body: bytes, media_type: str) -> Any:
-    from tocsin.client.answers import problem_of
-    from tocsin.wire.http_client import HttpClient
+async def _asked(connection: Connection, method: str, path: str, body: bytes, kind: str) -> object:
+    """`Client` has GET and POST of documents only, and here is a namespace to PUT, and what to DELETE."""
+    from tocsin.client.connection import Connection as Reached
+    from tocsin.client.connection import Credentials, trust_of
+    from tocsin.client.json_speech import decoded
 
-    http = HttpClient(max_body=LONGEST_ANSWER)
+    trust = trust_of(connection.ca_file, connection.client_cert, connection.client_key)
+    shown = Credentials(connection.user, connection.password, connection.token)
+    reached = Reached(connection.broker, shown, trust, None)
     try:
-        answer = await http.request(method, url, (("Content-Type", media_type),), body)
+        answer = await reached.request(method, connection.broker + path, (("Content-Type", kind),), body)
     finally:
-        await http.close()
-    if answer.status == 0:
-        fail(f"{problem_of(answer)}; is one running at {url}? start it with `tocsin serve`, or name it with --broker")
-    if not 200 <= answer.status < 300:
-        fail(problem_of(answer))
-    return msgspec.json.decode(answer.body) if answer.body else None
+        await reached.close()
+    return decoded(answer.body, object) if answer.body else None
+
+
+def _blank() -> Connection:
+    """What a command gets that is told nothing."""
+    made: list[Connection] = []
+
+    def told(connection: Connection) -> None:
+        made.append(connection)
+
+    run = connected(told)
+    run(**{name: each.default for name, each in inspect.signature(run).parameters.items()})
+    return made[0]

@@ -13,7 +13,10 @@ from tocsin.cli.connection import Connection, connected, read
 from tocsin.cli.output import WRONG_USE, fail, give, say, until_signalled
 
 if TYPE_CHECKING:
-    from tocsin.client import Client, Lease, PullPoint
+    from collections.abc import Sequence
+
+    from tocsin.client import Client, ClientError, Ended, Lease, PullPoint, Received
+    from tocsin.model.notification import Notification
 
 Subscription = Annotated[str, typer.Argument(help="The id or the address of the subscription.")]
 Topic = Annotated[str, typer.Option(help="A topic expression, e.g. d:earthquake//. with --namespace d=urn:x.")]
@@ -24,6 +27,7 @@ From = Annotated[
     typer.Option("--from", metavar="OFFSET|TIME", help="Begin there in the log, rather than now."),
 ]
 AT_ONCE = 20.0
+NOTHING = "there is nothing to pull; wait for it with"
 
 
 def register(application: typer.Typer) -> None:
@@ -83,7 +87,9 @@ def subscribe(
     json: options.Json = False,
 ) -> None:
     """Subscribe a consumer, or this terminal with --print."""
-    if (to is None) != show:
+    if to is not None and show:
+        fail("--to and --print exclude each other: the consumer is there, or it is this terminal", WRONG_USE)
+    if to is None and not show:
         fail("name the consumer with --to URL, or be it with --print", WRONG_USE)
     if pulled and not show:
         fail("--pull goes with --print; `tocsin pull` fetches from a pull point", WRONG_USE)
@@ -91,6 +97,7 @@ def subscribe(
     form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent}
     if pulled and form != {"mode": "", "together": 1, "secret": "", "consent": False}:
         fail("--mode, --together, --secret and --consent are about what is sent, and with --pull nothing is", WRONG_USE)
+    _check_form(connection.dialect, mode, together)
 
     async def work(client: "Client") -> None:
         if to is not None:
@@ -106,17 +113,35 @@ def subscribe(
 async def _consume(client: "Client", asked: dict[str, Any], json: bool) -> None:
     from tocsin.cli.shown import show_received
 
+    ends: list[Ended] = []
     with until_signalled() as stop:
-        async with client.listening(received=lambda received: show_received(received, json), **asked) as lease:
+
+        def ended(end: "Ended") -> None:
+            ends.append(end)
+            stop.set()
+
+        def received(one: "Received") -> None:
+            show_received(one, json)
+
+        async with client.listening(received=received, ended=ended, **asked) as lease:
             _tell_lease(lease, json=False)
             await stop.wait()
+    if ends:
+        raise _ended(ends[0].reason or ends[0].status)
     say("unsubscribed")
+
+
+def _ended(reason: str) -> "ClientError":
+    from tocsin.client import ClientError
+
+    return ClientError(f"ended at the broker: {reason or 'no reason was given'}")
 
 
 def renew(
     connection: Connection, subscription: Subscription, expires: Expires = "", json: options.Json = False
 ) -> None:
     """Renew a subscription or a pull point."""
+    _check_expires(expires)
 
     async def work(client: "Client") -> None:
         _tell_lease(await client.renew(subscription, expires), json)
@@ -129,10 +154,15 @@ def status(connection: Connection, subscription: Subscription, json: options.Jso
 
     async def work(client: "Client") -> None:
         found = await client.status(subscription)
+        until = found.expires or "further notice"
         if json:
             give({"expires": found.expires or None, "state": found.state or None})
+        elif found.state:
+            say(f"{found.state} until {until}")
         else:
-            say(f"{found.state or 'subscribed'} until {found.expires or 'further notice'}")
+            name = subscription.rstrip("/").rpartition("/")[2]
+            asking = connection.command("status", name, dialect="cloudevents")
+            say(f"stands until {until}; {connection.dialect} does not tell whether it is paused, {asking} does")
 
     connection.run(work)
 
@@ -142,7 +172,7 @@ def pause(connection: Connection, subscription: Subscription) -> None:
 
     async def work(client: "Client") -> None:
         await client.pause(subscription)
-        say(f"paused; go on with `tocsin resume {subscription}`")
+        say(f"paused; go on with {connection.command('resume', subscription)}")
 
     connection.run(work)
 
@@ -193,18 +223,22 @@ def pull(
 
     async def work(client: "Client") -> None:
         if point is not None:
-            await _fetch(client, point, seconds, limit, follow, json)
+            found = await _fetch(client, point, seconds, limit, follow, json)
+            if not (found or follow or destroy):
+                say(f"{NOTHING} {connection.command('pull', point, '--wait', '30s')}")
             if destroy:
                 await client.destroy_pull_point(point)
         elif keep:
             made = await client.create_pull_point(**about)
             say(f"made a pull point until {made.expires or 'further notice'}: {made.address}")
-            await _fetch(client, made, seconds, limit, follow, json)
+            if not await _fetch(client, made, seconds, limit, follow, json) and not follow:
+                say(f"{NOTHING} {connection.command('pull', made.address, '--wait', '30s')}")
         elif follow:
             await _follow_own(client, about, json, seconds or AT_ONCE)
         else:
             async with client.pulling(**about) as own:
-                await _fetch(client, own, seconds, limit, follow, json)
+                if not await _fetch(client, own, seconds, limit, follow, json):
+                    say(f"{NOTHING} --wait 30s, or go on with --follow")
 
     connection.run(work)
 
@@ -217,20 +251,22 @@ async def _follow_own(client: "Client", about: dict[str, Any], json: bool, secon
 
 async def _fetch(
     client: "Client", point: "PullPoint | str", seconds: float, limit: int, follow: bool, json: bool
-) -> None:
+) -> int:
+    """How many there were, unless they are followed."""
     from tocsin.cli.shown import notification_parts, show_notification
 
     if follow:
         await _follow(client, point, seconds or AT_ONCE, limit, json)
-        return
-    found = await client.pull(point, limit=limit, wait=seconds)
+        return 0
+    found, end = _without_end(await client.pull(point, limit=limit, wait=seconds))
     if json:
         give({"items": [notification_parts(each) for each in found]})
-        return
-    for each in found:
-        show_notification(each)
-    if not found:
-        say("there is nothing to pull; wait for it with --wait 30s, or go on with --follow")
+    else:
+        for each in found:
+            show_notification(each)
+    if end is not None:
+        raise _ended(end.reason)
+    return len(found)
 
 
 async def _follow(client: "Client", point: "PullPoint | str", seconds: float, limit: int, json: bool) -> None:
@@ -239,19 +275,46 @@ async def _follow(client: "Client", point: "PullPoint | str", seconds: float, li
 
     with until_signalled() as stop:
         stopped = asyncio.ensure_future(stop.wait())
+        known = not isinstance(point, str)
         while not stopped.done():
-            pulling = asyncio.ensure_future(client.pull(point, limit=limit, wait=seconds))
+            pulling = asyncio.ensure_future(_pulled(client, point, limit, seconds, known))
             await asyncio.wait({pulling, stopped}, return_when=asyncio.FIRST_COMPLETED)
             if not pulling.done():
                 pulling.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                for each in await pulling:
+                found, end = _without_end(await pulling)
+                known = True
+                for each in found:
                     give(notification_parts(each)) if json else show_notification(each)
+                if end is not None:
+                    raise _ended(end.reason)
+
+
+async def _pulled(
+    client: "Client", point: "PullPoint | str", limit: int, seconds: float, known: bool
+) -> "Sequence[Notification]":
+    """A pull point that is known to have been, and cannot be pulled from, has ended."""
+    from tocsin.client import ClientError
+
+    try:
+        return await client.pull(point, limit=limit, wait=seconds)
+    except ClientError as error:
+        if known and error.refused:
+            raise _ended(str(error)) from None
+        raise
+
+
+def _without_end(found: "Sequence[Notification]") -> "tuple[list[Notification], Ended | None]":
+    from tocsin.client.reading import end_in
+
+    ends = [end for each in found if (end := end_in(each)) is not None]
+    return [each for each in found if end_in(each) is None], ends[0] if ends else None
 
 
 def _about(
     topic: str, topic_dialect: str, namespace: list[str] | None, expires: str, start: str | None
 ) -> dict[str, Any]:
+    _check_expires(expires)
     return {
         "topic": topic,
         "topic_dialect": topic_dialect,
@@ -259,6 +322,28 @@ def _about(
         "expires": expires,
         "start": start,
     }
+
+
+def _check_form(dialect: str, mode: str, together: int) -> None:
+    from tocsin.client.requests import dialect_named, modes
+
+    known = modes(dialect_named(dialect))
+    if mode and mode not in known:
+        choice = f"choose one of {', '.join(known)}" if known else "leave it out"
+        fail(f"--mode {mode!r} is not a mode of {dialect}; {choice}", WRONG_USE)
+    if together > 1 and ("batched" not in known or mode not in ("", "batched")):
+        fail("--together is about batches: it goes with --as cloudevents, and --mode batched if any", WRONG_USE)
+
+
+def _check_expires(text: str) -> None:
+    from tocsin.mediation import times
+    from tocsin.model.refusal import Refusal
+
+    try:
+        if text:
+            times.duration(text) if times.is_duration(text) else times.instant(text)
+    except Refusal as refusal:
+        fail(f"--expires: {refusal.text}", WRONG_USE)
 
 
 def _seconds(text: str) -> float:

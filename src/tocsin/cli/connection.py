@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,12 @@ class Connection:
     ca_file: Path | None
     client_cert: Path | None
     client_key: Path | None
+    flags: tuple[str, ...] = ()
+
+    def command(self, *words: str, dialect: str = "") -> str:
+        """A command for the same broker as the same person, to be copied."""
+        digest = ("--digest",) if self.digest and not dialect else ()
+        return f"`{shlex.join(('tocsin', *words, '--as', dialect or self.dialect, *self.flags, *digest))}`"
 
     def run(self, work: "Callable[[Client], Awaitable[None]]") -> None:
         """With a client that is closed afterwards; whatever goes wrong ends the command in a sentence."""
@@ -61,7 +68,7 @@ class Connection:
         from tocsin.client import ClientError, Unreachable
 
         if isinstance(error, Unreachable):
-            return f"; is one running at {self.broker}? start it with `tocsin serve`, or name it with --broker"
+            return f"; is one running at {self.broker}? start it with `tocsin serve`, or name it with --broker URL"
         if isinstance(error, ClientError) and error.status == _NOT_KNOWN:
             return "; say who you are with --user and --password-file, or with --token-file"
         return ""
@@ -102,6 +109,19 @@ def _connection(
 ) -> Connection:
     if bool(user) != (password_file is not None):
         fail("--user and --password-file go together", WRONG_USE)
+    if dialect not in NAMES:
+        fail(f"--as {dialect!r} is not a dialect; choose one of {', '.join(NAMES)}", WRONG_USE)
+    if not broker.startswith(("http://", "https://")):
+        fail(f"--broker {broker!r} must begin with http:// or https://, e.g. {options.DEFAULT_BROKER}", WRONG_USE)
+    given = {
+        "--broker": broker.rstrip("/"),
+        "--user": user,
+        "--password-file": password_file,
+        "--token-file": token_file,
+        "--ca-file": ca_file,
+        "--client-cert": client_cert,
+        "--client-key": client_key,
+    }
     return Connection(
         dialect,
         broker.rstrip("/"),
@@ -112,7 +132,12 @@ def _connection(
         ca_file,
         client_cert,
         client_key,
+        _flags(given),
     )
+
+
+def _flags(given: dict[str, str | Path | None]) -> tuple[str, ...]:
+    return tuple(word for name, value in given.items() if value for word in (name, str(value)))
 
 
 def _first_line(path: Path | None) -> str:

@@ -2,33 +2,46 @@
 
 import asyncio
 import os
-from typing import Annotated
 
 import typer
 from rich.text import Text
 
 from tocsin.cli import options
-from tocsin.cli.output import give, say, words
+from tocsin.cli.api import asking
+from tocsin.cli.connection import Connection
+from tocsin.cli.output import WRONG_USE, fail, give, say, words
 
 MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "problem": ("problem", "bold red")}
 
 
 def register(application: typer.Typer) -> None:
-    application.command("doctor")(doctor)
+    application.command("doctor")(asking(doctor))
 
 
 def doctor(
-    broker: Annotated[str | None, typer.Option(help="The broker's address; where the settings put it without.")] = None,
+    connection: Connection,
+    context: typer.Context,
     data: options.Data = None,
     config: options.Config = None,
     extra: options.Setting = None,
     json: options.Json = False,
 ) -> None:
-    """Check this machine, the data directory and the broker; ends with 1 when there is a problem."""
+    """Check this machine, the data directory and the broker; ends with 1 when there is a problem.
+
+    Without --broker it is looked for where the settings put it.
+    """
     from tocsin.app.doctor import examine
+    from tocsin.client.connection import trust_of
+    from tocsin.wire.trust import BadTrust
 
     settings = options.settings_of(extra, data=data, config=config)
-    found = asyncio.run(examine(settings, os.environ, broker))
+    trust = trust_of(connection.ca_file, connection.client_cert, connection.client_key)
+    try:
+        trust.check()
+    except BadTrust as problem:
+        fail(str(problem), WRONG_USE)
+    broker = connection.broker if _was_given(context, "broker") else None
+    found = asyncio.run(examine(settings, os.environ, broker, trust))
     count = {state: sum(each.state == state for each in found) for state in MARKS}
     if json:
         give({"healthy": not count["problem"], **count, "findings": found})
@@ -37,6 +50,11 @@ def doctor(
             _show(each.check, each.state, each.text, each.advice)
         say(_summary(count))
     raise typer.Exit(1 if count["problem"] else 0)
+
+
+def _was_given(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
 
 
 def _show(check: str, state: str, text: str, advice: str) -> None:

@@ -1,27 +1,29 @@
 """`secrets`: what consumers are shown of the broker, by name."""
 
-import asyncio
 import base64
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import quote
 
+import msgspec
 import typer
 from rich.table import Table
 
 from tocsin.cli import options
+from tocsin.cli.api import ask, asking
+from tocsin.cli.connection import Connection
 from tocsin.cli.output import WRONG_USE, fail, give, say, words
 
 application = typer.Typer(help="Secrets towards consumers.", no_args_is_help=True)
-LONGEST_ANSWER = 1 << 20
-JSON = (("Content-Type", "application/json"),)
 Name = Annotated[str, typer.Argument(help="How subscriptions name it.")]
 
 
 @application.command()
+@asking
 def add(
+    connection: Connection,
     name: Name,
     kind: Annotated[str, typer.Option(help="hmac, basic, bearer or header.")] = "hmac",
     value_file: Annotated[Path | None, typer.Option(help="Where the value is; standard input without it.")] = None,
@@ -29,7 +31,6 @@ def add(
     address: Annotated[str, typer.Option("--for", help="It goes to this address and below only.")] = "",
     replace: Annotated[bool, typer.Option("--replace", help="Give one that is there another value.")] = False,
     generate: Annotated[bool, typer.Option("--generate", help="Of kind hmac: make one, and print it once.")] = False,
-    broker: options.Broker = options.DEFAULT_BROKER,
     json: options.Json = False,
 ) -> None:
     """Keep a secret: whsec_... for hmac, user:password for basic, the token or value for the others."""
@@ -37,7 +38,7 @@ def add(
         fail("--generate makes secrets of kind hmac only", WRONG_USE)
     value = _generated() if generate else _value(value_file)
     asked = {"name": name, "kind": kind, "value": value, "header": header, "for": address, "replace": replace}
-    made = _call(broker, "POST", "/api/secrets", asked)
+    made = ask(connection, "POST", "/api/secrets", msgspec.json.encode(asked))
     if json:
         give(made | {"value": value} if generate else made)
         return
@@ -47,9 +48,10 @@ def add(
 
 
 @application.command("list")
-def names(broker: options.Broker = options.DEFAULT_BROKER, json: options.Json = False) -> None:
+@asking
+def names(connection: Connection, json: options.Json = False) -> None:
     """Names and kinds; values are never shown."""
-    found = _call(broker, "GET", "/api/secrets")
+    found = ask(connection, "GET", "/api/secrets")
     if json:
         give(found)
         return
@@ -60,9 +62,10 @@ def names(broker: options.Broker = options.DEFAULT_BROKER, json: options.Json = 
 
 
 @application.command()
-def remove(name: Name, broker: options.Broker = options.DEFAULT_BROKER) -> None:
+@asking
+def remove(connection: Connection, name: Name) -> None:
     """Forget a secret that no subscription names."""
-    _call(broker, "DELETE", f"/api/secrets/{quote(name, safe='')}")
+    ask(connection, "DELETE", f"/api/secrets/{quote(name, safe='')}")
     say(f"{name} is forgotten")
 
 
@@ -78,23 +81,3 @@ def _value(file: Path | None) -> str:
 
 def _generated() -> str:
     return "whsec_" + base64.b64encode(os.urandom(32)).decode()
-
-
-def _call(broker: str, method: str, path: str, body: object = None) -> Any:
-    """What the broker answers; what it refuses ends the command."""
-    import msgspec
-
-    from tocsin.client.answers import problem_of
-    from tocsin.wire.http_client import HttpClient
-
-    async def run() -> Any:
-        http, said = HttpClient(max_body=LONGEST_ANSWER), b"" if body is None else msgspec.json.encode(body)
-        try:
-            return await http.request(method, broker.rstrip("/") + path, JSON, said)
-        finally:
-            await http.close()
-
-    answer = asyncio.run(run())
-    if not 200 <= answer.status < 300:
-        fail(problem_of(answer))
-    return msgspec.json.decode(answer.body) if answer.body else None

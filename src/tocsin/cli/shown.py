@@ -1,14 +1,18 @@
-"""A notification as a person wants to see it in a terminal."""
+"""A notification as a person wants to see it: on standard output, for it is what was asked for."""
 
+from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from tocsin.cli.output import give, words
+from tocsin.cli.output import give
 from tocsin.client import Received
 from tocsin.model.notification import Notification
 
 
 def show_received(received: Received, json: bool) -> None:
+    """What tells of an end is shown by who hears of it."""
+    if received.end() is not None:
+        return
     found = received.notifications()
     if json:
         parts = [notification_parts(each) for each in found]
@@ -17,14 +21,23 @@ def show_received(received: Received, json: bool) -> None:
     for each in found:
         show_notification(each)
     if not found:
-        words.print(Panel(Text(received.body.decode(errors="replace")), title="not a notification"))
+        _show("not a notification", received.body)
 
 
 def show_notification(notification: Notification) -> None:
     producer = notification.producer or "an unnamed producer"
     title = f"{notification.topic}  from {producer}  ({notification.dialect})"
-    body = notification.payload.data.decode(errors="replace")
-    words.print(Panel(Text(body), title=Text(title), title_align="left", subtitle=Text(notification.id)))
+    _show(title, notification.payload.data, notification.id)
+
+
+def _show(title: str, body: bytes, below: str = "") -> None:
+    """In a frame for eyes; into a pipe as it is, for a frame would break its lines."""
+    out, text = Console(highlight=False), body.decode(errors="replace")
+    if out.is_terminal:
+        out.print(Panel(Text(text), title=Text(title), title_align="left", subtitle=Text(below)))
+    else:
+        out.file.write(f"{title}  {below}".rstrip() + f"\n{text}\n\n")
+    out.file.flush()
 
 
 def notification_parts(notification: Notification) -> dict[str, str | None]:

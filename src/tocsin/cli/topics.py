@@ -9,24 +9,27 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tocsin.cli import options
-from tocsin.cli.api import ask
-from tocsin.cli.output import fail, give, say, words
+from tocsin.cli.api import ask, asking, joined
+from tocsin.cli.connection import Connection, read
+from tocsin.cli.listing import whole_seconds
+from tocsin.cli.output import give, say, words
 
 application = typer.Typer(help="The topics of a broker.", invoke_without_command=True)
 
 
 @application.callback()
+@asking
 def topics(
+    connection: Connection,
     context: typer.Context,
     tree: Annotated[bool, typer.Option("--tree", help="As a tree.")] = False,
-    broker: options.Broker = options.DEFAULT_BROKER,
     json: options.Json = False,
 ) -> None:
     """List the topics that were seen or declared: how many notifications, when the last, how many want them."""
-    context.obj = broker
+    context.obj = connection
     if context.invoked_subcommand is not None:
         return
-    found = ask(broker, "GET", "/api/topics")
+    found = ask(connection, "GET", "/api/topics")
     if json:
         give(found)
     elif not found["items"]:
@@ -36,18 +39,15 @@ def topics(
 
 
 @application.command()
+@asking
 def load(
+    connection: Connection,
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="A wstop:TopicNamespace document of WS-Topics 1.3.")],
-    broker: Annotated[str | None, typer.Option(help="The broker's address.")] = None,
     json: options.Json = False,
 ) -> None:
     """Declare the topics of a namespace; what was declared under it before is replaced."""
-    try:
-        document = file.read_bytes()
-    except OSError as error:
-        fail(f"{file}: {error.strerror}")
-    declared = ask(broker or context.obj, "PUT", "/api/topics/namespaces", document, "application/xml")
+    declared = ask(joined(connection, context), "PUT", "/api/topics/namespaces", read(file), "application/xml")
     if json:
         give(declared)
     else:
@@ -61,7 +61,7 @@ def _table(items: list[dict[str, Any]]) -> Table:
         table.add_row(
             Text(each["topic"], overflow="fold"),
             f"{each['notifications']:,}",
-            each["last"] or "never",
+            whole_seconds(each["last"] or "never"),
             f"{each['subscriptions']:,}",
             "yes" if each["declared"] else "",
         )

@@ -11,6 +11,9 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint
 from tocsin.wire.answer import Answer
 
+# A fault is 400 or 500 in SOAP, whatever it says.
+_REFUSED = (400, 404, 410, 500)
+
 
 class ClientError(Exception):
     """The broker refused, or could not be reached, or was asked for what the dialect lacks; the text says why.
@@ -21,6 +24,11 @@ class ClientError(Exception):
     def __init__(self, text: str, status: int = 0) -> None:
         super().__init__(text)
         self.status = status
+
+    @property
+    def refused(self) -> bool:
+        """The broker took the request and said no; who asks, and how busy it is, are other matters."""
+        return self.status in _REFUSED
 
 
 class Unreachable(ClientError):

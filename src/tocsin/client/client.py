@@ -68,7 +68,7 @@ class Client:
         soap: str = "1.2",
         endpoint: str = "",
     ) -> None:
-        rules = requests.dialect_named(dialect)
+        self._rules = rules = requests.dialect_named(dialect)
         self.dialect, self.broker = dialect, broker.rstrip("/")
         if digest and not (rules.is_soap and user):
             raise ClientError("a digest is made of a user and a password, and travels in SOAP; choose such a dialect")
@@ -152,7 +152,9 @@ class Client:
             consent=consent,
             end_to=end_to,
         )
-        return await self._speech.subscribe(wanted(consumer, options))
+        asked = wanted(consumer, options)
+        requests.check_form(self._rules, asked)
+        return await self._speech.subscribe(asked)
 
     async def renew(self, subscription: Lease | str, expires: Expires = "") -> Lease:
         """Of a subscription or a pull point; without `expires` for as long as the broker gives."""
@@ -234,24 +236,32 @@ class Client:
         """Calls `handler` with each notification for as long as it is open, `received` with each request as it came.
 
         It listens at `host` and `port`, subscribes that (or `address`, where we are behind something), renews when half
-        of the lease has passed, and unsubscribes on the way out. `ended` is called when it ends without our asking.
+        of the lease has passed, and unsubscribes on the way out. A subscription that the broker lost while it could not
+        be reached is made again; `ended` is called when it was ended there without our asking.
         `signed_with` is the secret itself that messages must be signed with (see `subscribe` for its name).
         """
-        over, held = asyncio.Event(), Lease("")
+        held = keeping.Held(self._speech)
 
-        async def told(end: Ended) -> None:
-            if not end.subscription or end.subscription == held.address:
-                over.set()
+        async def tell(end: Ended) -> None:
+            held.over.set()
             if ended is not None and (answer := ended(end)) is not None:
                 await answer
 
-        consumer = Consumer(handler, received=received, ended=told, signed_with=signed_with)
+        async def noticed(end: Ended) -> None:
+            if end.subscription in ("", held.lease.address):
+                await tell(end)
+
+        async def gone(reason: str) -> None:
+            await tell(Ended(self.dialect, held.lease.address, "", reason))
+
+        consumer = Consumer(handler, received=received, ended=noticed, signed_with=signed_with)
         async with consumer.listening(host, port):
             asked = wanted(address or consumer.url, options)
+            requests.check_form(self._rules, asked)
             if self._can_tell_ends() and not asked.end_to:
                 asked = replace(asked, end_to=asked.consumer)
-            async with keeping.kept(self._speech, asked, over) as held:
-                yield held
+            async with held.kept(asked, gone) as lease:
+                yield lease
 
     @contextlib.asynccontextmanager
     async def pulling(
@@ -293,6 +303,6 @@ class Client:
         return name if "://" in name else self._speech.address_of(name, what)
 
     def _can_tell_ends(self) -> bool:
-        rules = requests.dialect_named(self.dialect)
+        rules = self._rules
         message = requests.operation(rules, "Subscribe", needs="consumer") if rules.is_soap else None
         return message is not None and requests.has(message, "end_to")

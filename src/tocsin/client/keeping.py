@@ -5,42 +5,80 @@ import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from tocsin.client.answers import ClientError, Unreachable
+from tocsin.client.connection import now
 from tocsin.client.speech import Speech
 from tocsin.client.values import Lease, Wanted
+from tocsin.mediation import times
+from tocsin.model.refusal import Refusal
 
 LATER = 1.0  # seconds until the next try at least
 Renew = Callable[[Lease], Awaitable[Lease]]
+Gone = Callable[[str], Awaitable[None]]
 
 
-@contextlib.asynccontextmanager
-async def kept(speech: Speech, wanted: Wanted, over: asyncio.Event) -> AsyncIterator[Lease]:
-    """A subscription until the way out, or until it is told that it is over.
+class Held:
+    """A subscription as it stands now: renewals replace the lease, and notices of an end are compared with it."""
 
-    One that the broker no longer knows, for it was away too long, is made again.
-    """
-    lease = await speech.subscribe(wanted)
+    def __init__(self, speech: Speech) -> None:
+        self.lease, self.over = Lease(""), asyncio.Event()
+        self._speech = speech
+        self._excused = False  # the broker could not be reached since it last knew the subscription
 
-    async def renew(held: Lease) -> Lease:
-        nonlocal lease
+    @contextlib.asynccontextmanager
+    async def kept(self, wanted: Wanted, gone: Gone) -> AsyncIterator[Lease]:
+        """Until the way out, or until it is over; `gone` is called when the broker no longer knows it."""
+        self.lease = await self._speech.subscribe(wanted)
         try:
-            lease = await speech.renew(held, wanted.expires)
+            async with _running(_renew(lambda held: self._renewed(held, wanted, gone), self.lease, self.over)):
+                yield self.lease
+        finally:
+            if not self.over.is_set():
+                with contextlib.suppress(ClientError):
+                    await self._speech.unsubscribe(self.lease)
+
+    async def _renewed(self, held: Lease, wanted: Wanted, gone: Gone) -> Lease:
+        try:
+            self.lease = await self._speech.renew(held, wanted.expires)
         except Unreachable:
+            self._excused = True
+            raise
+        except ClientError as error:
+            if self.over.is_set() or not error.refused or await self._stands(held):
+                raise
+            self.lease = await self._again(held, wanted, gone, error)
+        self._excused = False
+        return self.lease
+
+    async def _stands(self, held: Lease) -> bool:
+        """Whether a renewal was refused for another reason than that there is nothing to renew."""
+        try:
+            await self._speech.status(held)
+        except Unreachable:
+            self._excused = True
             raise
         except ClientError:
-            if over.is_set():
-                raise
-            with contextlib.suppress(ClientError):
-                await speech.unsubscribe(held)
-            lease = await speech.subscribe(wanted)
-        return lease
+            return False
+        return True
 
+    async def _again(self, held: Lease, wanted: Wanted, gone: Gone, why: ClientError) -> Lease:
+        """What got lost is made again, but what vanished though we renewed it in time was ended on purpose."""
+        if self._excused or _ran_out(held):
+            try:
+                return await self._speech.subscribe(wanted)
+            except ClientError as error:
+                if not error.refused:
+                    raise
+                why = error
+        await gone(str(why))
+        return held
+
+
+def _ran_out(lease: Lease) -> bool:
+    """By the clock on the wall, for a machine that slept counts no seconds."""
     try:
-        async with _running(_renew(renew, lease, over)):
-            yield lease
-    finally:
-        if not over.is_set():
-            with contextlib.suppress(ClientError):
-                await speech.unsubscribe(lease)
+        return bool(lease.expires) and times.instant(lease.expires) <= now()
+    except Refusal:
+        return False
 
 
 @contextlib.asynccontextmanager

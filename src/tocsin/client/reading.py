@@ -77,6 +77,18 @@ def end_of(headers: Pairs, body: bytes) -> Ended | None:
     return None
 
 
+def end_in(notification: Notification) -> Ended | None:
+    """Of a notification that was pulled: whether it tells that what filled the pull point ended."""
+    data = notification.payload.data
+    if not any(name.rpartition("}")[2].encode() in data for name in _NOTIFIED_ENDS):
+        return None
+    with contextlib.suppress(Refusal, xml.MarkupError):
+        told = xml.parse(data)
+        if told.tag in _NOTIFIED_ENDS:
+            return _ended(*_ENDS[str(told.tag)], told, "")
+    return None
+
+
 def _ended(dialect: Dialect, end: Message, told: xml.Element, subscription: str) -> Ended:
     values = read_entries(told, end.entries)
     status = (values.text("status") or "").removeprefix(end.fact("statuses"))

@@ -7,12 +7,13 @@ from functools import partial
 from msgspec.structs import replace
 
 from tocsin.client import reading, requests
-from tocsin.client.answers import Said, said
+from tocsin.client.answers import ClientError, Said, Unreachable, said
 from tocsin.client.connection import Connection, now
 from tocsin.client.values import Lease, PullPoint, Registration, Status, Wanted, as_time, lease
+from tocsin.markup import xml
 from tocsin.mediation import times
 from tocsin.mediation.entries import text_of
-from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.rules import Dialect, Entry, Message, Name
 from tocsin.mediation.writing import Expression, Value
 from tocsin.model.identity import SECOND
 from tocsin.model.names import Topic
@@ -21,6 +22,8 @@ from tocsin.model.subscription import Endpoint
 
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0  # seconds between two, where a dialect cannot wait at the broker
 _REQUEST = "rl"
+_TIMES = ("TerminationTime", "CurrentTime")
+_PREFIX = Entry("prefix", (Name("", "", f"@xmlns:{_REQUEST}"),))
 
 
 class SoapSpeech:
@@ -45,9 +48,23 @@ class SoapSpeech:
         values = requests.subscription(self._dialect, message, wanted, asked)
         answer = await self._ask(message, self._endpoint, values)
         manager = answer.endpoint("subscription")
-        # The drafts of WS-Notification do not say what was granted; what was asked for is the best there is.
-        told = answer.text("expires") or as_time(wanted.expires, asked)
-        return lease(manager.address, told, now(), answer.text("now"), manager.reference)
+        granted = lease(manager.address, answer.text("expires"), now(), answer.text("now"), manager.reference)
+        if message.answer is None or requests.has(message.answer, "expires"):
+            return granted
+        return await self._told_later(granted, as_time(wanted.expires, asked))
+
+    async def _told_later(self, granted: Lease, asked: str) -> Lease:
+        """The drafts of WS-Notification do not answer what was granted, which may be less than what was asked for.
+
+        It is a property of the subscription; what was asked for counts only where that cannot be read.
+        """
+        try:
+            expires, told_now = await self._times(granted)
+        except ClientError as error:
+            if isinstance(error, Unreachable):
+                raise
+            expires, told_now = asked, ""
+        return lease(granted.address, expires, now(), told_now, granted.reference)
 
     async def renew(self, lease_: Lease, expires: str) -> Lease:
         message = requests.needed(self._dialect, "Renew")
@@ -61,20 +78,21 @@ class SoapSpeech:
     async def status(self, lease_: Lease) -> Status:
         message = requests.operation(self._dialect, "GetStatus")
         if message is None:
-            return await self._property(lease_)
+            return Status((await self._times(lease_))[0])
         answer = await self._manage(message, lease_, {})
         return Status(lease(lease_.address, answer.text("expires"), now()).expires)
 
-    async def _property(self, lease_: Lease) -> Status:
-        """WS-Notification tells of a subscription by its resource properties (WS-ResourceLifetime s5.1)."""
-        dialect, end = self._dialect, self._dialect.end
-        message = requests.operation(dialect, "GetProperties", needs="property")
-        if message is None or end is None or end.element is None:
-            raise requests.lacking(dialect, "GetStatus", _tells_status)
-        name = Expression(f"{_REQUEST}:TerminationTime", "", ((_REQUEST, end.element.namespace),))
-        answer = await self._manage(message, lease_, {"property": name})
-        found = None if answer.content is None else next(answer.content.iter("{*}TerminationTime"), None)
-        return Status(text_of(found))
+    async def _times(self, lease_: Lease) -> tuple[str, str]:
+        """Until when it stands, and what time it is there: resource properties (WS-ResourceLifetime s5.1)."""
+        namespace = requests.lifetime(self._dialect)
+        message = _asking_times(self._dialect)
+        if message is None or not namespace:
+            raise requests.lacking(self._dialect, "GetStatus", _tells_status)
+        names = tuple(Expression(f"{_REQUEST}:{each}", "", ((_REQUEST, namespace),)) for each in _TIMES)
+        values: dict[str, Value] = {"property": names, "name": names[0], "prefix": namespace}
+        content = (await self._manage(message, lease_, values)).content
+        expires, told_now = (_text_below(content, each) for each in _TIMES)
+        return expires, told_now
 
     async def pause(self, lease_: Lease) -> None:
         await self._manage(requests.needed(self._dialect, "Pause"), lease_, {})
@@ -150,9 +168,20 @@ class SoapSpeech:
         return said(message, await self._connection.post_soap(url, headers, body))
 
 
+def _asking_times(dialect: Dialect) -> Message | None:
+    """For several properties at once; where one is asked for, its name stands in the element and so does its prefix."""
+    several = requests.operation(dialect, "GetProperties", needs="property")
+    one = requests.operation(dialect, "GetProperties", needs="name")
+    return several or (None if one is None else replace(one, entries=(_PREFIX, *one.entries)))
+
+
+def _text_below(content: xml.Element | None, name: str) -> str:
+    return "" if content is None else text_of(next(content.iter(f"{{*}}{name}"), None))
+
+
 def _tells_status(dialect: Dialect) -> bool:
     ask = requests.operation
-    return ask(dialect, "GetStatus") is not None or ask(dialect, "GetProperties", needs="property") is not None
+    return ask(dialect, "GetStatus") is not None or ask(dialect, "GetProperties") is not None
 
 
 def _point(own: Lease, feed: Lease | None = None) -> PullPoint:
