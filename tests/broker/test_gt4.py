@@ -196,6 +196,7 @@ async def test_our_client_at_a_producer_of_the_drafts(sink: Sink, http: HttpClie
         assert counter.subscribers == {}
         assert counter.heard == [
             "Subscribe",
+            "GetMultipleResourceProperties",  # until when: the answer to Subscribe does not tell
             "PauseSubscription",
             "ResumeSubscription",
             "SetTerminationTime",
