@@ -20,6 +20,7 @@ _MEDIA_TYPE = re.compile(r"[\x20-\x7e]{0,1024}")
 NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+@lru_cache(maxsize=256)
 def is_xml(media_type: str) -> bool:
     kind = media_type.split(";", 1)[0].strip().lower()
     return kind in (XML_TYPE, "text/xml") or kind.endswith("+xml")
@@ -86,14 +87,13 @@ def as_element(notification: Notification) -> bytes:
         and notification.dialect.startswith(_SOAP_DIALECTS)
     ):
         return payload.data  # we took it from a parsed message ourselves
-    element = _embeddable(payload) if is_xml(payload.media_type) else None
+    element = _embeddable(payload.data) if is_xml(payload.media_type) else None
     return element or _wrapped(payload, notification.type)
 
 
 @lru_cache(maxsize=8)
-def _embeddable(payload: Payload) -> bytes | None:
+def _embeddable(data: bytes) -> bytes | None:
     """A document in UTF-8 that is nothing but elements and text can stand in another as it is."""
-    data = payload.data
     try:
         root = xml.parse(data)
     except MarkupError:
