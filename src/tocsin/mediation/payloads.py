@@ -98,8 +98,13 @@ def _embeddable(data: bytes) -> bytes | None:
         root = xml.parse(data)
     except MarkupError:
         return None
-    plain = data[:1] == b"<" and data[-1:] == b">" and data[1:2] != b"\0" and b"<?" not in data and b"<!" not in data
-    return data if plain else xml.serialise(root)
+    whole = data[:1] == b"<" and data[-1:] == b">" and data[1:2] != b"\0"
+    return data if whole and not _has(data, b"?") and not _has(data, b"!") else xml.serialise(root)
+
+
+def _has(data: bytes, mark: bytes) -> bool:
+    """Whether there is a declaration, an instruction or a comment; one byte is found much faster than two."""
+    return mark in data and b"<" + mark in data
 
 
 def _wrapped(payload: Payload, kind: QName | str | None) -> bytes:
