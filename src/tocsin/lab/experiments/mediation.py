@@ -16,7 +16,7 @@ from tocsin.lab.experiments._whole_way import Way, whole_ways
 from tocsin.lab.plots import grouped_bars, stacked_bars
 from tocsin.lab.race import race
 from tocsin.markup import xml
-from tocsin.mediation.dialects import BY_NAME, NAMES, customise, normalise
+from tocsin.mediation.dialects import BY_NAME, NAMES, customise, event_dialect, normalise, open_in_full
 from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
@@ -82,7 +82,8 @@ def records(source: str, seed: int) -> list[Accepted]:
     for each in _notifications(seed):
         url, (headers, body) = publication(BY_NAME[source], each, BASE_URL)
         lower = tuple((name.lower(), value) for name, value in headers)
-        found.append(Accepted(each.at, each.when, url[len(BASE_URL) :], source, lower, None, each.id[9:], body))
+        name = event_dialect(open_in_full(body)) if BY_NAME[source].is_soap else source  # as the door takes it
+        found.append(Accepted(each.at, each.when, url[len(BASE_URL) :], name, lower, None, each.id[9:], body))
     return found
 
 
