@@ -3,11 +3,11 @@
 NotifyTo is a child of Subscribe, and the id of a subscription stands in the answer; GetStatus came later.
 """
 
-from tocsin.mediation.content_filters import EVENT_DIALECTS
 from tocsin.mediation.namespaces import WSA_2003, WSA_VERSIONS, WSE_2004_01, WSN
-from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.rules import Dialect, Entry, Message, Names
 from tocsin.mediation.shared_tables import own_policies, raw_event
 from tocsin.mediation.topics import IN_1_3
+from tocsin.mediation.wse_drafts import faults, subscription_end
 
 NAME = "wse-2004-01"
 PUSH = f"{WSE_2004_01}/DeliveryModes/Push"
@@ -42,43 +42,8 @@ SUBSCRIBE = _operation(
 RENEW = _operation("Renew", _ID, _EXPIRES, answer=(_EXPIRES,))
 GET_STATUS = _operation("GetStatus", _ID, answer=(_EXPIRES,))
 UNSUBSCRIBE = _operation("Unsubscribe", _ID, empty=True)
-SUBSCRIPTION_END = Message(
-    "End",
-    _e.one("SubscriptionEnd"),
-    f"{WSE_2004_01}/SubscriptionEnd",
-    (
-        Entry("subscription", _e("SubscriptionManager"), required=True),
-        Entry("status", _e("Status"), required=True),
-        Entry("reason", _e("Reason")),
-    ),
-    facts=(("statuses", f"{WSE_2004_01}/"),),
-)
-
-_UNAVAILABLE, _INVALID = _e.one("FilteringRequestedUnavailable"), _e.one("InvalidMessage")
-FAULTS = Faults(
-    {
-        "unknown-subscription": _INVALID,
-        "unknown-topic-dialect": _UNAVAILABLE,
-        "bad-topic-expression": _UNAVAILABLE,
-        "unknown-topic": _UNAVAILABLE,
-        "unsupported-filter": _UNAVAILABLE,
-        "bad-filter": _UNAVAILABLE,
-        "bad-producer-filter": _UNAVAILABLE,
-        "bad-expiry": _e.one("InvalidExpirationTime"),
-        "unsupported-delivery": _e.one("DeliveryModeRequestedUnavailable"),
-        "bad-consumer": _INVALID,
-        "bad-start": _INVALID,
-        "malformed": _INVALID,
-        "unknown-operation": _INVALID,
-        "overloaded": _e.one("EventSourceUnableToProcess"),
-        "cannot-store": _e.one("EventSourceUnableToProcess"),
-    },
-    {("Renew", "cannot-store"): _e.one("UnableToRenew")},
-    supported={
-        "DeliveryModeRequestedUnavailable": (_e.one("SupportedDeliveryMode"), (PUSH,)),
-        "FilteringRequestedUnavailable": (_e.one("SupportedDialect"), EVENT_DIALECTS),
-    },
-)
+SUBSCRIPTION_END = subscription_end(_e)
+FAULTS = faults(_e, PUSH)
 
 DIALECT = Dialect(
     NAME,

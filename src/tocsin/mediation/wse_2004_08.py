@@ -1,10 +1,10 @@
 """WS-Eventing 2004/08 (W3C Submission 2006) over either WS-Addressing: tables."""
 
-from tocsin.mediation.content_filters import EVENT_DIALECTS
 from tocsin.mediation.namespaces import WSA_2004, WSE, WSE_PUSH, WSN
-from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.rules import Dialect, Entry, Message, Names
 from tocsin.mediation.shared_tables import own_policies, raw_event
 from tocsin.mediation.topics import IN_1_3
+from tocsin.mediation.wse_drafts import faults, subscription_end
 
 NAME = "wse-2004-08"
 
@@ -36,44 +36,8 @@ SUBSCRIBE = _operation(
 RENEW = _operation("Renew", _EXPIRES, answer=(_EXPIRES,))
 GET_STATUS = _operation("GetStatus", answer=(_EXPIRES,))
 UNSUBSCRIBE = _operation("Unsubscribe", empty=True)
-SUBSCRIPTION_END = Message(
-    "End",
-    _e.one("SubscriptionEnd"),
-    f"{WSE}/SubscriptionEnd",
-    (
-        Entry("subscription", _e("SubscriptionManager"), required=True),
-        Entry("status", _e("Status"), required=True),
-        Entry("reason", _e("Reason")),
-    ),
-    facts=(("statuses", f"{WSE}/"),),
-)
-
-_INVALID, _UNABLE = _e.one("InvalidMessage"), _e.one("EventSourceUnableToProcess")
-_UNAVAILABLE = _e.one("FilteringRequestedUnavailable")
-FAULTS = Faults(
-    {
-        "unknown-subscription": _INVALID,
-        "unknown-topic-dialect": _UNAVAILABLE,
-        "bad-topic-expression": _UNAVAILABLE,
-        "unknown-topic": _UNAVAILABLE,
-        "unsupported-filter": _UNAVAILABLE,
-        "bad-filter": _UNAVAILABLE,
-        "bad-producer-filter": _UNAVAILABLE,
-        "bad-expiry": _e.one("InvalidExpirationTime"),
-        "unsupported-delivery": _e.one("DeliveryModeRequestedUnavailable"),
-        "bad-consumer": _INVALID,
-        "bad-start": _INVALID,
-        "malformed": _INVALID,
-        "unknown-operation": _INVALID,
-        "overloaded": _UNABLE,
-        "cannot-store": _UNABLE,
-    },
-    {("Renew", "cannot-store"): _e.one("UnableToRenew")},
-    supported={
-        "DeliveryModeRequestedUnavailable": (_e.one("SupportedDeliveryMode"), (WSE_PUSH,)),
-        "FilteringRequestedUnavailable": (_e.one("SupportedDialect"), EVENT_DIALECTS),
-    },
-)
+SUBSCRIPTION_END = subscription_end(_e)
+FAULTS = faults(_e, WSE_PUSH)
 
 DIALECT = Dialect(
     NAME,
