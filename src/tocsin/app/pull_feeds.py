@@ -95,11 +95,14 @@ class Feeds:
 
     async def _read_on(self, name: str, progress: Progress) -> None:
         """Page by page up to where all the others are; what fails is tried again from the page it failed at."""
+        told = ""
         while name in self.lagging:
             try:
                 await progress.save()  # before the next page: what cannot be saved must not pile up
                 await self._read_next(name, progress.pulled_to)
-            except Exception:
+            except Exception as problem:
+                if told != (told := f"the past of pull point {name} cannot be read on: {problem}"):
+                    asyncio.get_running_loop().call_exception_handler({"message": told, "exception": problem})
                 await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _read_next(self, name: str, end: int) -> None:

@@ -55,7 +55,8 @@ def load(
 
 
 def _table(items: list[dict[str, Any]]) -> Table:
-    table = Table("topic", "notifications", "last", "subscriptions", "declared")
+    table = Table("topic", "notifications", "last", "subscriptions", "declared", box=None, pad_edge=False)
+    table.columns[2].no_wrap = True
     table.columns[1].justify = table.columns[3].justify = "right"
     for each in items:
         table.add_row(
