@@ -25,7 +25,7 @@ from tocsin.lab.bench import (
     to_json,
 )
 from tocsin.lab.machine import Machine
-from tocsin.lab.race import Timing, percentile, race, timing
+from tocsin.lab.race import Timing, percentile, race, side_by_side, timing
 from tocsin.lab.report import number, show
 
 MACHINE = Machine("Some CPU", 2, 4 << 30, (0.5, 0.25, 0.1), "Linux 6.1", "CPython 3.11.7")
@@ -179,8 +179,13 @@ def test_how_numbers_are_written(value: float | None, text: str) -> None:
 def test_a_race_times_each_call_less_the_clock() -> None:
     clock = FakeClock()
     made = race({"ours": lambda: clock.work(2000), "floor": lambda: clock.work(1000)}, rounds=4, calls=5, clock=clock)
-    assert made == {"ours": Timing(20, 2.0, 2.0), "floor": Timing(20, 1.0, 1.0)}
+    assert made == {"ours": Timing(20, 2.0, 2.0, (2.0,) * 4), "floor": Timing(20, 1.0, 1.0, (1.0,) * 4)}
     assert made["ours"].per_second == 500_000
+
+
+def test_what_is_set_side_by_side_is_of_one_round() -> None:
+    ours, floor = Timing(3, 3.0, 9.0, (2.0, 3.0, 9.0)), Timing(3, 2.0, 4.0, (1.0, 2.0, 4.0))
+    assert side_by_side(ours, floor) == (2.0, 1.0)
 
 
 def test_rounds_alternate_and_each_begins_with_another() -> None:

@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from msgspec import Struct, json
 
 from tocsin.lab.machine import Machine, this_machine, versions
-from tocsin.lab.race import Timing, race
+from tocsin.lab.race import Timing, race, side_by_side
 
 __all__ = [
     "Benchmark",
@@ -27,6 +27,7 @@ __all__ = [
     "benchmarks",
     "race",
     "run",
+    "side_by_side",
     "to_json",
 ]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import perf_counter_ns
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 Clock = Callable[[], int]
 Work = Callable[[], object]
@@ -17,6 +17,7 @@ class Timing(Struct, frozen=True):
     calls: int
     median: float
     p99: float
+    rounds: tuple[float, ...] = ()  # the median of each round of a race
 
     @property
     def per_second(self) -> float:
@@ -45,12 +46,28 @@ def race(
             for name in _rotated(names, turn):
                 samples[name] += _slice(contestants[name], counts[name], clock)
             gc.collect()
-    return {name: timing([max(sample - cost, 0) for sample in each]) for name, each in samples.items()}
+    return {name: _raced([max(sample - cost, 0) for sample in each], rounds) for name, each in samples.items()}
 
 
 def timing(nanoseconds: Sequence[int]) -> Timing:
     ordered = sorted(nanoseconds)
     return Timing(len(ordered), percentile(ordered, 50) / 1000, percentile(ordered, 99) / 1000)
+
+
+def _raced(nanoseconds: Sequence[int], rounds: int) -> Timing:
+    size = len(nanoseconds) // rounds
+    medians = tuple(timing(nanoseconds[turn * size : (turn + 1) * size]).median for turn in range(rounds))
+    return structs.replace(timing(nanoseconds), rounds=medians)
+
+
+def side_by_side(ours: Timing, theirs: Timing) -> tuple[float, float]:
+    """Both in the round whose ratio is the median of the rounds'.
+
+    A machine that is shared changes its pace for seconds at a time, by half and more: medians over the whole race
+    may then be of different times, while the slices of a round are milliseconds apart.
+    """
+    pairs = sorted(zip(ours.rounds, theirs.rounds, strict=True), key=lambda pair: pair[1] / max(pair[0], 1e-9))
+    return pairs[(len(pairs) - 1) // 2]
 
 
 def percentile(ordered: Sequence[float], percent: float) -> float:

@@ -114,6 +114,13 @@ def is_plain(data: bytes) -> bool:
     return declaration is not None and (marks == 2 or data.find(b"<?", declaration.end()) < 0)
 
 
+def is_elements_and_text(data: bytes) -> bool:
+    """Nothing that begins with `<?` or `<!`, in UTF-8 and without space around; one byte is found faster than two."""
+    if data[:1] != b"<" or data[-1:] != b">" or data[1:2] == b"\0":
+        return False
+    return not ((b"!" in data and b"<!" in data) or (b"?" in data and b"<?" in data))
+
+
 def standing_alone(own: bytes, scope: Scope) -> bytes | None:
     """An element's own bytes, with the outer prefixes it mentions declared on it.
 

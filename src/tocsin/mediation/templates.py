@@ -53,7 +53,7 @@ def _template(dialect: Dialect, subscription: Subscription, base_url: str) -> Te
     version, wsa = form.soap or "1.2", form.addressing or dialect.addressing
     slots = _Slots(dialect, message, subscription, wsa, base_url)
     parts: list[Part] = [soap.opening(version, wsa)]
-    parts += [slots.part(entry) for entry in message.entries if entry.header]
+    parts += [part for entry in message.entries if entry.header for part in slots.parts(entry)]
     parts += [slots.echoed(), soap.BETWEEN, *slots.body(), soap.CLOSING]
     headers = soap.http_headers(version, message.action) if message.action else None
     return Template(version, tuple(_joined(parts)), headers)
@@ -96,7 +96,7 @@ class _Slots:
     def body(self) -> list[Part]:
         message = self._message
         if message.element is None:
-            return [self.part(entry) for entry in message.entries if not entry.header]
+            return [part for entry in message.entries if not entry.header for part in self.parts(entry)]
         name = message.element
         attributes = [e for e in message.entries if not e.header and e.path and e.path[-1].local.startswith("@")]
         opening: list[Part] = [b"<%b%b" % (_tag(name), _declaration(name))]
@@ -107,33 +107,31 @@ class _Slots:
     def holder(self, *, declare: bool) -> list[Part]:
         message, name = self._message, self._message.holder
         inner = [e for e in message.entries if not e.header and not (e.path and e.path[-1].local.startswith("@"))]
-        parts = [self.part(entry) for entry in inner]
+        parts = [part for entry in inner for part in self.parts(entry)]
         if name is None:
             return parts
         return [b"<%b%b>" % (_tag(name), _declaration(name) if declare else b""), *parts, b"</%b>" % _tag(name)]
 
-    def part(self, entry: Entry) -> Part:
+    def parts(self, entry: Entry) -> tuple[Part, ...]:
         opening, closing = self._tags(entry)
         match entry.name:
             case "message_id":
-                return lambda notification: b"%b%b%b" % (opening, xml.text(notification.id), closing)
+                return opening, _message_id, closing
             case "action" if self._message.action:
-                return opening + xml.text(self._message.action) + closing
+                return opening, xml.text(self._message.action), closing
             case "action":
-                return lambda notification: b"%b%b%b" % (opening, xml.text(action_of(notification)), closing)
+                return opening, _action, closing
             case "consumer":
                 consumer = self._subscription.consumer
-                return opening + xml.text("" if consumer is None else consumer.address) + closing
+                return opening, xml.text("" if consumer is None else consumer.address), closing
             case "subscription":  # a publisher has none
-                return opening + self._manager() + closing if self._subscription.id else b""
+                return (opening, self._manager(), closing) if self._subscription.id else ()
             case "topic":
-                return self._topic(entry)
+                return (self._topic(entry),)
             case "producer":
-                return self._producer(opening, closing)
-            case "payload" if entry.path:
-                return lambda notification: b"%b%b%b" % (opening, as_element(notification), closing)
+                return (self._producer(opening, closing),)
             case "payload":
-                return as_element
+                return opening, as_element, closing
         raise LookupError(entry.name)
 
     def echoed(self) -> bytes:
@@ -178,11 +176,20 @@ class _Slots:
         return part
 
 
+def _message_id(notification: Notification) -> bytes:
+    return xml.text(notification.id)
+
+
+def _action(notification: Notification) -> bytes:
+    return _escaped(action_of(notification))
+
+
 def _action_attribute(notification: Notification) -> bytes:
     return _quoted(action_of(notification))
 
 
 _quoted = lru_cache(maxsize=1024)(xml.attribute)
+_escaped = lru_cache(maxsize=1024)(xml.text)
 
 
 def _tag(name: Name) -> bytes:
