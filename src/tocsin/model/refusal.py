@@ -30,6 +30,10 @@ Reason = Literal[
     "unknown-secret",
     "unknown-consent",
     "in-use",
+    "unknown-name",  # of a topic, category, service or edge of the world
+    "bad-world",  # it would contradict itself: a cycle, a service without category
+    "not-proven",  # a notification whose root cannot be believed
+    "not-here",  # another node keeps the world
     "too-large",
     "too-slow",
     "overloaded",

@@ -1,0 +1,114 @@
+"""What reaches a notifier, and what it asks of the world. All of it can cross a process."""
+
+from msgspec import Struct
+
+from tocsin.model.identity import Instant, MessageId, Pairs
+from tocsin.model.notification import Payload
+
+
+class Message(Struct, frozen=True, array_like=True):
+    """M(T, D) with its id, the same in every copy. `root` is the notifier it was published through."""
+
+    id: MessageId
+    protocol: str
+    root: str
+    topic: str
+    data: Payload
+    when: Instant
+    reports: str = ""  # the node that gathers what became of it; empty: nobody asks
+    attributes: Pairs = ()  # told to the services beside the data
+
+
+class Copy(Struct, frozen=True, array_like=True):
+    """One notification on its way; its own id is the same however often it is sent again.
+
+    `notified` is HIN's header, without the root; `left` is how many more it may cause where nothing else is a bound.
+    """
+
+    id: str
+    message: Message
+    sender: str
+    to: str
+    hop: int
+    notified: tuple[str, ...] = ()
+    left: int | None = None
+
+
+class Publish(Struct, frozen=True):
+    """`most` bounds a protocol that has no history; `only` are told, whoever the neighbours are."""
+
+    message: Message
+    most: int = 10_000
+    only: tuple[str, ...] | None = None
+
+
+class Granted(Struct, frozen=True, array_like=True):
+    """The central history's answer to a claim: whom the claimant is the one to tell."""
+
+    message: MessageId
+    copy: str
+    by: str
+    names: tuple[str, ...]
+
+
+Incoming = Publish | Copy | Granted
+
+
+class Forward(Struct, frozen=True):
+    copy: Copy
+
+
+class Deliver(Struct, frozen=True):
+    """To the notifier's own service."""
+
+    copy: Copy
+
+
+class Remember(Struct, frozen=True):
+    """In the notifier's own history; to be on disk together with what is forwarded."""
+
+    message: MessageId
+
+
+class Claim(Struct, frozen=True, array_like=True):
+    """Asked of the central history: which of these has nobody told yet? `copy` is the one that is being handled."""
+
+    message: MessageId
+    copy: str
+    by: str
+    names: tuple[str, ...]
+
+
+class Suppressed(Struct, frozen=True, array_like=True):
+    """Somebody who is not told again, and how that is known: from the central `history` or the `header`."""
+
+    to: str
+    why: str
+
+
+class Handled(Struct, frozen=True, array_like=True):
+    """What became of one copy at one notifier: the trace of a message is all of these.
+
+    `forwarded` are copies and whom they are for. `dropped` says that the notifier's own history knew it; `withheld`
+    whom the bound kept from being told; `gone` that there is no such notifier any more.
+    """
+
+    message: MessageId
+    copy: str  # empty for the publication itself
+    sender: str
+    at: str
+    hop: int
+    when: Instant
+    dropped: bool = False
+    forwarded: tuple[tuple[str, str], ...] = ()
+    suppressed: tuple[Suppressed, ...] = ()
+    withheld: tuple[str, ...] = ()
+    gone: bool = False
+
+
+def gone(copy: Copy, now: Instant) -> Handled:
+    """What is said for a notifier that left while the copy was on its way."""
+    return Handled(copy.message.id, copy.id, copy.sender, copy.to, copy.hop, now, gone=True)
+
+
+Effect = Forward | Deliver | Remember | Claim | Handled

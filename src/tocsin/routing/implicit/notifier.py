@@ -1,0 +1,155 @@
+"""The notifier: Publish and Notify of paper 000, Tables 1 to 4, as one machine.
+
+It knows its own name, whom its edges lead to, and what its protocols let it remember; nothing global.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from hashlib import blake2b
+
+from tocsin.model.identity import Instant, MessageId
+from tocsin.routing.implicit.messages import (
+    Claim,
+    Copy,
+    Deliver,
+    Effect,
+    Forward,
+    Granted,
+    Handled,
+    Incoming,
+    Publish,
+    Remember,
+    Suppressed,
+)
+from tocsin.routing.implicit.protocols import Protocol, protocol
+
+MOST_NAMES = 500  # in a header of HIN, so that it cannot grow without end
+Neighbours = Callable[[str], Sequence[str]]  # of a topic, in an order that is always the same
+
+
+class Notifier:
+    """`neighbours` may answer differently from one message to the next: edges and services come and go.
+
+    `history` holds the ids of messages it has had and when, as far back as they are kept.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        neighbours: Neighbours,
+        history: Iterable[tuple[MessageId, Instant]] = (),
+        most_names: int | None = MOST_NAMES,
+    ) -> None:
+        self.name = name
+        self._neighbours = neighbours
+        self._history: dict[MessageId, Instant] = dict(history)
+        self._asking: dict[str, tuple[Copy, tuple[str, ...]]] = {}  # copies that wait for the central history
+        self._most_names = most_names
+
+    def step(self, incoming: Incoming, now: Instant) -> list[Effect]:
+        match incoming:
+            case Publish():
+                return self._publish(incoming, now)
+            case Copy():
+                return self._notify(incoming, now)
+            case Granted():
+                return self._granted(incoming, now)
+
+    def forget(self, before: Instant) -> list[MessageId]:
+        """What is older is no longer kept: a copy that comes later still counts as new."""
+        old = [name for name, when in self._history.items() if when < before]
+        for name in old:
+            del self._history[name]
+        return old
+
+    def remembered(self) -> int:
+        return len(self._history)
+
+    def _publish(self, asked: Publish, now: Instant) -> list[Effect]:
+        """The root has the message from the start, and is not told of it."""
+        message = asked.message
+        rules = protocol(message.protocol)
+        first = Copy("", message, "", self.name, 0, (), asked.most if rules.bounded else None)
+        told = self._neighbours(message.topic) if asked.only is None else asked.only
+        return [*self._remember(rules, message.id, now), *self._pass_on(rules, first, tuple(told), now)]
+
+    def _notify(self, copy: Copy, now: Instant) -> list[Effect]:
+        message = copy.message
+        rules = protocol(message.protocol)
+        if rules.local and message.id in self._history:
+            return [self._handled(copy, now, dropped=True)]
+        delivery: list[Effect] = [Deliver(copy)] if message.root != self.name else []
+        kept = self._remember(rules, message.id, now)
+        told = () if rules.ends else tuple(self._neighbours(message.topic))
+        return [*kept, *delivery, *self._pass_on(rules, copy, told, now)]
+
+    def _pass_on(self, rules: Protocol, copy: Copy, names: tuple[str, ...], now: Instant) -> list[Effect]:
+        known = {copy.message.root, *copy.notified} if rules.header else set[str]()
+        fresh = tuple(name for name in names if name not in known)
+        if rules.central:
+            self._asking[copy.id] = copy, fresh
+            return [Claim(copy.message.id, copy.id, self.name, fresh)]
+        repeated = tuple(Suppressed(name, "header") for name in names if name in known)
+        return self._send(copy, fresh, repeated, now)
+
+    def _granted(self, answer: Granted, now: Instant) -> list[Effect]:
+        """An answer that comes twice finds nothing waiting for it."""
+        waiting = self._asking.pop(answer.copy, None)
+        if waiting is None:
+            return []
+        copy, asked = waiting
+        granted = set(answer.names)
+        repeated = tuple(Suppressed(name, "history") for name in asked if name not in granted)
+        return self._send(copy, tuple(name for name in asked if name in granted), repeated, now)
+
+    def _send(self, copy: Copy, names: tuple[str, ...], repeated: tuple[Suppressed, ...], now: Instant) -> list[Effect]:
+        room = len(names) if copy.left is None else min(len(names), copy.left)
+        told, withheld = names[:room], names[room:]
+        copies = [self._copy(copy, name, told, number) for number, name in enumerate(told)]
+        handled = self._handled(
+            copy, now, forwarded=tuple((each.id, each.to) for each in copies), suppressed=repeated, withheld=withheld
+        )
+        return [*map(Forward, copies), handled]
+
+    def _copy(self, copy: Copy, name: str, told: tuple[str, ...], number: int) -> Copy:
+        """What a copy may still cause is shared out evenly among those it causes, so that all together keep to it."""
+        message, left = copy.message, copy.left
+        notified = self._header(copy.notified, told) if protocol(message.protocol).header else ()
+        share = None if left is None else _share(left - len(told), len(told), number)
+        own = _name_of(f"{copy.id or message.id}/{number}")
+        return Copy(own, message, self.name, name, copy.hop + 1, notified, share)
+
+    def _header(self, before: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
+        """The latest names when there are too many: who is left out may be told again, which the bound ends."""
+        names = before + told
+        return names if self._most_names is None else names[-self._most_names :]
+
+    def _remember(self, rules: Protocol, message: MessageId, now: Instant) -> list[Effect]:
+        if not rules.local:
+            return []
+        self._history[message] = now
+        return [Remember(message)]
+
+    def _handled(
+        self,
+        copy: Copy,
+        now: Instant,
+        *,
+        dropped: bool = False,
+        forwarded: tuple[tuple[str, str], ...] = (),
+        suppressed: tuple[Suppressed, ...] = (),
+        withheld: tuple[str, ...] = (),
+    ) -> Handled:
+        message = copy.message.id
+        return Handled(
+            message, copy.id, copy.sender, self.name, copy.hop, now, dropped, forwarded, suppressed, withheld
+        )
+
+
+def _name_of(way: str) -> str:
+    """Of a copy: told from the copy that caused it, so that one who starts again gives the same names."""
+    return blake2b(way.encode(), digest_size=12).hexdigest()
+
+
+def _share(left: int, among: int, number: int) -> int:
+    each, over = divmod(left, among)
+    return each + (number < over)

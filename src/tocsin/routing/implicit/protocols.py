@@ -1,0 +1,43 @@
+"""The protocols of paper 000 as what each remembers, and where: one machine runs them all."""
+
+from msgspec import Struct
+
+from tocsin.model.refusal import Refusal
+
+
+class Protocol(Struct, frozen=True):
+    """`central`: one history for all, asked before sending. `local`: each notifier knows what it has had.
+    `header`: the message names who was notified. `ends`: who receives it passes it on to nobody. What has neither
+    history may come back without end, so that each copy carries how many more it may cause (`bounded`)."""
+
+    name: str
+    title: str
+    central: bool = False
+    local: bool = False
+    header: bool = False
+    ends: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        return not (self.central or self.local or self.ends)
+
+
+PROTOCOLS = {
+    each.name: each
+    for each in (
+        Protocol("bin", "basic (s3.3): sends to every neighbour, and can loop"),
+        Protocol("cin", "centralised (s4.1): one history, each service is told once", central=True),
+        Protocol("din", "distributed (s4.2): each notifier passes a message on once", local=True),
+        Protocol("hin", "header-based (s4.3): the message names who was notified", header=True),
+        Protocol("hin-din", "header-based with local histories (s4.3)", header=True, local=True),
+    )
+}
+DEFAULT = "hin-din"
+DIRECT = Protocol("direct", "to those named by the sender's own rule, and no further", ends=True)
+
+
+def protocol(name: str) -> Protocol:
+    found = DIRECT if name == DIRECT.name else PROTOCOLS.get(name)
+    if found is None:
+        raise Refusal("malformed", f"{name[:80]!r} is no protocol; there are: {', '.join(PROTOCOLS)}")
+    return found

@@ -1,0 +1,187 @@
+"""The world of implicit notification: two taxonomies, the services, the edges. It is changed by values alone."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from tocsin.model.refusal import Refusal
+from tocsin.semantics import changes as c
+from tocsin.semantics.edge import Edge, Key, counts, voted
+from tocsin.semantics.interests import Interests
+from tocsin.semantics.service import Service
+from tocsin.semantics.taxonomy import Taxonomy
+
+MOST_VOTES = 10_000
+
+
+class World:
+    """A change is checked whole before anything is changed; one that is refused changes nothing."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.rules = c.PutRules()
+        self.topics = Taxonomy("topic")
+        self.categories = Taxonomy("category")
+        self.owners: dict[str, str] = {}
+        self.services: dict[str, Service] = {}
+        self.edges: dict[Key, Edge] = {}
+        self.interests = Interests(self.topics, self.categories)
+        self._apply: Mapping[type, Callable[[Any], None]] = {
+            c.PutTopic: self._put_topic,
+            c.RemoveTopic: self._remove_topic,
+            c.PutCategory: self._put_category,
+            c.RemoveCategory: self._remove_category,
+            c.PutService: self._put_service,
+            c.RemoveService: self._remove_service,
+            c.PutEdge: self._put_edge,
+            c.RemoveEdge: self._remove_edge,
+            c.CastVote: self._vote,
+            c.PutRules: self._put_rules,
+        }
+
+    @classmethod
+    def of(cls, changes: Iterable[c.Change]) -> "World":
+        world = cls()
+        for change in changes:
+            world.apply(change)
+        return world
+
+    def apply(self, change: c.Change) -> None:
+        self._apply[type(change)](change)
+        self.version += 1
+
+    def changes(self) -> Iterator[c.Change]:
+        """Those that make this world anew, from nothing."""
+        yield self.rules
+        for name in self.topics:
+            yield c.PutTopic(name)
+        for name in self.categories:
+            yield c.PutCategory(name, owner=self.owners.get(name))
+        for name, parent in self.topics.items():
+            if parent is not None:
+                yield c.PutTopic(name, parent)
+        for name, parent in self.categories.items():
+            if parent is not None:
+                yield c.PutCategory(name, parent, self.owners.get(name))
+        yield from (c.PutService(replace(each, tells={})) for each in self.services.values())
+        yield from (c.PutService(each) for each in self.services.values() if each.tells)
+        yield from map(c.PutEdge, self.edges.values())
+
+    def service(self, name: str) -> Service:
+        found = self.services.get(name)
+        if found is None:
+            known = ", ".join(list(self.services)[:10]) or "none"
+            raise Refusal("unknown-name", f"there is no service {name!r}; there are: {known}")
+        return found
+
+    def edge(self, key: Key) -> Edge:
+        found = self.edges.get(key)
+        if found is None:
+            raise Refusal("unknown-name", f"there is no edge {key[0]} -{key[1]}-> {key[2]}")
+        return found
+
+    def counts(self, edge: Edge) -> bool:
+        return counts(edge, self.owners.get(edge.source), self.rules.quorum)
+
+    def members(self, category: str) -> list[Service]:
+        """The services of a category or one under it, by name."""
+        self.categories.check(category)
+        return [self.services[name] for name in sorted(self.interests.members(category))]
+
+    def neighbours(self, service: str, topic: str) -> tuple[str, ...]:
+        """GetNeighbors (paper 000, Table 1), in the order of their names."""
+        return self.interests.neighbours(service, self.service(service).categories, topic)
+
+    def _put_topic(self, change: c.PutTopic) -> None:
+        self.topics.put(change.name, change.parent)
+        self.interests.forget()
+
+    def _remove_topic(self, change: c.RemoveTopic) -> None:
+        self._refuse_use("topic", change.name, (edge for edge in self.edges.values() if edge.topic == change.name))
+        self.topics.remove(change.name)
+
+    def _put_category(self, change: c.PutCategory) -> None:
+        self.categories.put(change.name, change.parent)
+        if change.owner:
+            self.owners[change.name] = change.owner
+        else:
+            self.owners.pop(change.name, None)
+        self._weigh(change.name)
+        self.interests.forget()
+
+    def _remove_category(self, change: c.RemoveCategory) -> None:
+        name = change.name
+        self.categories.check(name)
+        self._refuse_use("category", name, (e for e in self.edges.values() if name in (e.source, e.target)))
+        self._refuse_use("category", name, (s.name for s in self.services.values() if name in s.categories))
+        self.categories.remove(name)
+        self.owners.pop(name, None)
+
+    def _put_service(self, change: c.PutService) -> None:
+        service = change.service
+        service.check()
+        for category in service.categories:
+            self.categories.check(category)
+        for topic, told in service.tells.items():
+            self.topics.check(topic)
+            if told not in self.services or told == service.name:
+                raise Refusal("bad-world", f"service {service.name!r} tells {told!r}, which is no other service here")
+        self._leave(service.name)
+        self.services[service.name] = service
+        self.interests.join(service.name, service.categories)
+
+    def _remove_service(self, change: c.RemoveService) -> None:
+        self.service(change.name)
+        self._refuse_use(
+            "service", change.name, (s.name for s in self.services.values() if change.name in s.tells.values())
+        )
+        self._leave(change.name)
+        del self.services[change.name]
+
+    def _leave(self, name: str) -> None:
+        if (old := self.services.get(name)) is not None:
+            self.interests.leave(name, old.categories)
+
+    def _put_edge(self, change: c.PutEdge) -> None:
+        edge = change.edge
+        self.categories.check(edge.source)
+        self.topics.check(edge.topic)
+        self.categories.check(edge.target)
+        self.edges[edge.key] = edge
+        self._weigh_one(edge)
+
+    def _remove_edge(self, change: c.RemoveEdge) -> None:
+        edge = self.edge((change.source, change.topic, change.target))
+        del self.edges[edge.key]
+        self.interests.unlink(edge.key)
+
+    def _vote(self, change: c.CastVote) -> None:
+        edge = voted(self.edge((change.source, change.topic, change.target)), change.vote)
+        if not change.vote.by:
+            raise Refusal("bad-world", "a vote needs a name: say who confirms or disputes the edge")
+        if len(edge.votes) > MOST_VOTES:
+            raise Refusal("bad-world", f"an edge takes {MOST_VOTES} votes")
+        self.edges[edge.key] = edge
+        self._weigh_one(edge)
+
+    def _put_rules(self, change: c.PutRules) -> None:
+        if change.quorum < 1:
+            raise Refusal("bad-world", f"a quorum of {change.quorum} decides nothing; one is the least")
+        self.rules = change
+        self.interests.inherit(topics=change.inherit_topics, categories=change.inherit_categories)
+        for edge in self.edges.values():
+            self._weigh_one(edge)
+
+    def _weigh(self, source: str) -> None:
+        """Another owner may decide otherwise."""
+        for edge in self.edges.values():
+            if edge.source == source:
+                self._weigh_one(edge)
+
+    def _weigh_one(self, edge: Edge) -> None:
+        (self.interests.link if self.counts(edge) else self.interests.unlink)(edge.key)
+
+    def _refuse_use(self, kind: str, name: str, users: Iterable[object]) -> None:
+        if (user := next(iter(users), None)) is not None:
+            raise Refusal("in-use", f"{kind} {name!r} is used by {user}; remove that first")
