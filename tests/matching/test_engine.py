@@ -1,9 +1,11 @@
+from itertools import product
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
 from tocsin.matching.engine import Engine, matches
-from tocsin.model.filters import TopicIs
+from tocsin.model.filters import ForNotifier, TopicIs
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
@@ -22,17 +24,18 @@ SUBSCRIPTIONS = st.builds(
     consumer=st.just(Endpoint("http://c/")),
     end_to=st.none(),
     form=st.just(Form("wsn-1.3")),
-    filters=st.lists(FILTERS, max_size=3).map(tuple),
+    filters=st.lists(FILTERS | st.sampled_from("xy").map(ForNotifier), max_size=3).map(tuple),
     since=st.integers(0, 9).map(lambda offset: Position(Node("n"), offset)),
     expires=st.none() | st.integers(90, 110).map(Instant),
     state=STATES,
 )
 
 
-def notification(topic: Topic, offset: int, when: int) -> Notification:
+def notification(topic: Topic, offset: int, when: int, addressee: str = "") -> Notification:
     at = Position(Node("n"), offset)
     payload = Payload("application/xml", b"<x/>")
-    return Notification(MessageId("m"), at, 0, Instant(when), "raw", "", "", topic, None, (), payload)
+    name = MessageId("m")
+    return Notification(name, at, 0, Instant(when), "raw", "", "", topic, None, (), payload, addressee=addressee)
 
 
 @given(st.lists(st.tuples(SUBSCRIPTIONS, TOPICS, st.integers(0, 12), st.integers(90, 110)), max_size=12))
@@ -43,11 +46,21 @@ def test_the_engine_gives_what_one_by_one_gives(steps: list[tuple[Subscription, 
     for change, _, offset, when in steps:
         engine.apply(change)
         latest[change.id] = change
-        for topic in topics:
-            told = notification(topic, offset, when)
+        for topic, addressee in product(topics, ("", "x", "y")):
+            told = notification(topic, offset, when, addressee)
             expected = [each for _, each in sorted(latest.items()) if each.state != "ended" and matches(each, told)]
             assert engine.match(told) == expected
         assert len(engine) == sum(each.state != "ended" for each in latest.values())
+
+
+def test_what_a_notifier_says_is_for_its_service_alone() -> None:
+    engine, at, topic = Engine(), Position(Node("n"), 0), Topic((QName("", "a"),))
+    for name, filters in {"all": (), "care": (ForNotifier("CARE"),), "usgs": (ForNotifier("USGS"),)}.items():
+        consumer = Endpoint(f"http://{name}/")
+        engine.apply(Subscription(SubscriptionId(name), None, consumer, None, Form("raw"), filters, at, None))
+    assert [each.id for each in engine.match(notification(topic, 1, 1, "CARE"))] == ["care"]
+    assert [each.id for each in engine.match(notification(topic, 1, 1))] == ["all"]
+    assert engine.match(notification(topic, 1, 1, "nobody")) == []
 
 
 def test_a_conjunction_wants_all_of_its_filters() -> None:

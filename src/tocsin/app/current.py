@@ -80,7 +80,8 @@ class CurrentMessages:
 
     def _read(self, record: Accepted) -> None:
         for each in matchable(record):
-            self._put(each)
+            if not each.addressee:
+                self._put(each)
 
     def _put(self, notification: Notification) -> None:
         topic, last = notification.topic, self._last

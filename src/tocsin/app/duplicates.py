@@ -36,7 +36,7 @@ def _failed(future: "asyncio.Future[int]") -> bool:
 
 
 def key_of(notification: Notification, pull_point: str | None = None, principal: str | None = None) -> Key | None:
-    """None for an id that was made here: it cannot come twice. To each pull point it may come once.
+    """None for an id that was made here: it cannot come twice. To each pull point or service it may come once.
 
     Nobody can speak for another by using up its ids: the same from somebody else is another message.
 
@@ -44,7 +44,8 @@ def key_of(notification: Notification, pull_point: str | None = None, principal:
     """
     if notification.id.startswith(f"urn:uuid:{notification.cause}"):
         return None
-    name = notification.id if pull_point is None else f"{notification.id} {pull_point}"
+    to = pull_point or notification.addressee
+    name = f"{notification.id} {to}" if to else notification.id
     content = 0 if notification.producer else hash(notification.payload.data)
     return principal, notification.producer, name, content
 

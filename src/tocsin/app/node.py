@@ -21,7 +21,7 @@ from tocsin.app.embedded import EmbeddedEngine
 from tocsin.app.lease import granted, standing
 from tocsin.app.outbox_engine import OutboxEngine
 from tocsin.app.pulling import PullPoints
-from tocsin.app.pulls import Addressed, Pulls, Waited, open_to_all
+from tocsin.app.pulls import Addressed, Pulls, Waited, open_to_all, said_to_all
 from tocsin.app.registrations import Registrations
 from tocsin.app.registry import Registry
 from tocsin.app.sending import Sending
@@ -31,15 +31,20 @@ from tocsin.app.topic_space import TopicSpace
 from tocsin.app.topics import TopicCounts
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
+from tocsin.flow.services import door_of, told
+from tocsin.mediation import cloudevents
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.operations import Ended, EndStatus, Renew, Start, Subscribe
 from tocsin.mediation.security import without_security
 from tocsin.mediation.soap import Envelope
+from tocsin.model.filters import ForNotifier
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.identity import Node as NodeName
+from tocsin.model.names import Topic
 from tocsin.model.records import Accepted, Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, State, Subscription
+from tocsin.routing.implicit.messages import Copy
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
@@ -109,7 +114,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         at = Position(self.name, self.log.next_offset)
         record = Accepted(at, now, door, dialect, headers, principal, new_cause(), body)
         notifications = normalise(record, reading)
-        for notification in notifications:
+        for notification in said_to_all(notifications):
             self.topic_space.check(notification.topic)
         check_expiry(notifications)
         if allowed is not None:
@@ -129,6 +134,23 @@ class Node(Registry, Pulls, Synchronising, Consuming):
             self.duplicates.remember(key, now, future)
         await self._stored(future)
         self.accepted[dialect] += len(notifications)
+
+    async def tell_service(self, copy: Copy, topic: Topic, producer: str) -> None:
+        """What reached a notifier of ours goes to its service by the ordinary way; returns when it is on disk."""
+        headers, body = told(copy, topic, producer)
+        await self.publish(door_of(copy.to), cloudevents.NAME, headers, body)
+
+    async def subscribe_service(
+        self, notifier: str, consumer: Endpoint | None, form: Form, owner: str | None = None
+    ) -> Subscription:
+        """How a service is told by its notifier: sent to, or a pull point of its own; it stands until it is removed."""
+        self._check(consumer, form)
+        self.consumers.check(consumer, None)
+        asked, since = self.consumers.asked(consumer, form), Position(self.name, self.log.next_offset)
+        name = SubscriptionId(uuid.uuid4().hex)
+        made = Subscription(name, owner, asked, None, form, (ForNotifier(notifier),), since, None)
+        await self._change(made)
+        return made
 
     async def subscribe(self, request: Subscribe, *, owner: str | None = None) -> Subscription:
         consumer = self.at_home(request.consumer) or request.consumer
@@ -302,7 +324,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
             else:
                 if not told:
                     self.engine.accepted(offset, open_to_all(what))
-                self.topic_counts.count(open_to_all(what))
+                self.topic_counts.count(said_to_all(open_to_all(what)))
                 self.fetched(offset, what)
         if self._direct is not None:
             self._direct.tell()

@@ -34,6 +34,11 @@ def open_to_all(what: Sequence[Notification] | Addressed) -> Sequence[Notificati
     return () if isinstance(what, Addressed) else what
 
 
+def said_to_all(notifications: Sequence[Notification]) -> Sequence[Notification]:
+    """What a notifier tells its service is nobody else's: no topic's current message, and not counted as published."""
+    return () if notifications and notifications[0].addressee else notifications
+
+
 class Pulls:
     """A base of `Node`, which has these."""
 
@@ -86,7 +91,7 @@ class Pulls:
         if isinstance(what, Addressed):
             self.pulling.addressed(what.pull_point, what.notifications)
         else:
-            self.current.note(offset, what)
+            self.current.note(offset, said_to_all(what))
             if self.pulling.feeds:
                 self.pulling.accepted(what)
         self.pulling.pulled_to = offset + 1

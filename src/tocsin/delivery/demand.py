@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tocsin.matching.topics import topic_matches
-from tocsin.model.filters import AllOf, AnyOf, Filter, Not, TopicIs
+from tocsin.model.filters import AllOf, AnyOf, Filter, ForNotifier, Not, TopicIs
 from tocsin.model.identity import Instant, after
 from tocsin.model.names import Topic
 from tocsin.model.subscription import Endpoint, Subscription
@@ -216,6 +216,8 @@ def _allows(asked: Filter, topic: Topic) -> bool:
     match asked:
         case TopicIs():
             return topic_matches(asked, topic)
+        case ForNotifier():
+            return False
         case AllOf(filters):
             return all(_allows(each, topic) for each in filters)
         case AnyOf(filters):
@@ -226,4 +228,4 @@ def _allows(asked: Filter, topic: Topic) -> bool:
 
 
 def _wants_nothing(asked: Filter) -> bool:
-    return isinstance(asked, AnyOf) and not asked.filters
+    return isinstance(asked, ForNotifier) or (isinstance(asked, AnyOf) and not asked.filters)

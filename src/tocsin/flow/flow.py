@@ -3,15 +3,24 @@
 from collections.abc import Sequence
 
 from tocsin.flow.lifetime import expiry_of
+from tocsin.flow.services import NOTIFIERS, addressed_by
 from tocsin.matching.engine import Engine
-from tocsin.mediation.dialects import customise, normalise
+from tocsin.mediation import dialects
+from tocsin.mediation.dialects import Reading, customise
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.identity import Pairs, SubscriptionId
 from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 
 __all__ = ["Flow", "normalise", "unmade"]
+
+
+def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notification, ...]:
+    """The notifications of an accepted request; at the door of a notifier they are for its service alone."""
+    found = dialects.normalise(record, reading)
+    return found if not record.door.startswith(NOTIFIERS) else addressed_by(record.door, found)
 
 
 class Flow:

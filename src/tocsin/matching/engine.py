@@ -2,7 +2,7 @@
 
 from tocsin.matching.filters import satisfies
 from tocsin.matching.topics import TopicIndex
-from tocsin.model.filters import TopicIs
+from tocsin.model.filters import ForNotifier, TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
@@ -18,6 +18,7 @@ class Engine:
         self._subscriptions: dict[SubscriptionId, Subscription] = {}
         self._topics: TopicIndex[SubscriptionId] = TopicIndex()
         self._generic: dict[SubscriptionId, None] = {}
+        self._services: dict[str, dict[SubscriptionId, None]] = {}  # by the notifier that tells them
         self._candidates: dict[Topic, list[Subscription]] = {}  # of topics seen before, until a change
         self._room = ROOM
 
@@ -28,7 +29,9 @@ class Engine:
         if subscription.state == "ended":
             return
         self._subscriptions[subscription.id] = subscription
-        if (key := _key(subscription)) is not None:
+        if (notifier := notifier_of(subscription)) is not None:
+            self._services.setdefault(notifier, {})[subscription.id] = None
+        elif (key := _key(subscription)) is not None:
             self._topics.add(subscription.id, key)
         else:
             self._generic[subscription.id] = None
@@ -42,7 +45,7 @@ class Engine:
     def match(self, notification: Notification) -> list[Subscription]:
         """Those that want it, as of its position and accept time, in the order of their ids."""
         topic, at, when = notification.topic, notification.at, notification.when
-        candidates = self._candidates.get(topic)
+        candidates = self._services_of(notification) if notification.addressee else self._candidates.get(topic)
         if candidates is None:
             candidates = self._remember(topic)
         return [
@@ -58,6 +61,9 @@ class Engine:
     def __len__(self) -> int:
         return len(self._subscriptions)
 
+    def _services_of(self, notification: Notification) -> list[Subscription]:
+        return [self._subscriptions[name] for name in sorted(self._services.get(notification.addressee, ()))]
+
     def _remember(self, topic: Topic) -> list[Subscription]:
         names = sorted((*self._topics.match(topic), *self._generic))
         self._room -= len(names) + 1
@@ -71,10 +77,17 @@ class Engine:
         self._room = ROOM
 
     def _remove(self, subscription: Subscription) -> None:
-        if (key := _key(subscription)) is not None:
+        if (notifier := notifier_of(subscription)) is not None:
+            self._services[notifier].pop(subscription.id, None)
+        elif (key := _key(subscription)) is not None:
             self._topics.remove(subscription.id, key)
         else:
             self._generic.pop(subscription.id, None)
+
+
+def notifier_of(subscription: Subscription) -> str | None:
+    """The notifier whose service a subscription stands for."""
+    return next((each.name for each in subscription.filters if isinstance(each, ForNotifier)), None)
 
 
 def _key(subscription: Subscription) -> TopicIs | None:
@@ -93,4 +106,6 @@ def matches_filters(subscription: Subscription, notification: Notification) -> b
 
 def matches(subscription: Subscription, notification: Notification) -> bool:
     """The oracle, and the test for one subscription that reads the log by itself."""
+    if notification.addressee and notifier_of(subscription) is None:
+        return False
     return subscription.wants_at(notification.at, notification.when) and matches_filters(subscription, notification)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tocsin.matching.topics import topic_matches
 from tocsin.mediation import cloudevents
 from tocsin.mediation.actions import action_of
-from tocsin.model.filters import ActionIs, AllOf, AnyOf, AttributeIs, Filter, Not, TopicIs
+from tocsin.model.filters import ActionIs, AllOf, AnyOf, AttributeIs, Filter, ForNotifier, Not, TopicIs
 from tocsin.model.notification import Notification
 
 
@@ -20,6 +20,8 @@ def satisfies(notification: Notification, asked: Filter) -> bool:
             return any(_continues(action, each) for each in actions)
         case AttributeIs():
             return _attribute_is(_context(notification), asked)
+        case ForNotifier(name):
+            return notification.addressee == name
         case AllOf(filters):
             return all(satisfies(notification, each) for each in filters)
         case AnyOf(filters):

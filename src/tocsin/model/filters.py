@@ -34,6 +34,12 @@ class AttributeIs(Struct, frozen=True, tag=True):
     value: str
 
 
+class ForNotifier(Struct, frozen=True, tag=True):
+    """What a notifier passes on to its own service: those messages alone, and nobody else is told of them."""
+
+    name: str
+
+
 class AllOf(Struct, frozen=True, tag=True):
     filters: tuple["Filter", ...]
 
@@ -48,5 +54,5 @@ class Not(Struct, frozen=True, tag=True):
     filter: "Filter"
 
 
-Filter = Union[TopicIs, ActionIs, AttributeIs, AllOf, AnyOf, Not]  # noqa: UP007 - names its own members
+Filter = Union[TopicIs, ActionIs, AttributeIs, ForNotifier, AllOf, AnyOf, Not]  # noqa: UP007 - names its own members
 NOTHING = AnyOf(())

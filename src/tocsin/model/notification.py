@@ -25,6 +25,7 @@ class Notification(Struct, frozen=True):
     attributes: Pairs
     payload: Payload
     reply_type: str | None = None
+    addressee: str = ""  # the one notifier whose service it is for; nobody else sees it
 
     def attribute(self, name: str) -> str | None:
         return next((value for key, value in self.attributes if key == name), None)

@@ -14,6 +14,7 @@ from tocsin.model.filters import (
     AnyOf,
     AttributeIs,
     Filter,
+    ForNotifier,
     Not,
     TopicIs,
 )
@@ -188,6 +189,8 @@ def filter_text(asked: Filter) -> str:
             return f"action {' '.join(actions)}"
         case AttributeIs(name, how, value):
             return f"{name} {how} {value!r}"
+        case ForNotifier(name):
+            return f"from notifier {name}"
         case AllOf(filters):
             return f"all ({', '.join(map(filter_text, filters))})"
         case AnyOf(filters):

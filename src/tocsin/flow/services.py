@@ -1,0 +1,58 @@
+"""What a notifier tells its own service: a record of the log like any other, but for nobody else.
+
+It is written as a CloudEvent, so that the rules of mediation read it and each service gets it in its own dialect.
+"""
+
+from urllib.parse import quote, unquote
+
+from msgspec.structs import replace
+
+from tocsin.mediation import cloudevents
+from tocsin.mediation.times import timestamp
+from tocsin.model.identity import Node, Pairs
+from tocsin.model.names import Topic
+from tocsin.model.notification import Notification
+from tocsin.model.subscription import Position
+from tocsin.routing.implicit.messages import Copy
+
+NOTIFIERS = "/notifiers/"
+_NOWHERE = Position(Node(""), 0)
+
+
+def door_of(notifier: str) -> str:
+    return f"{NOTIFIERS}{quote(notifier, safe='')}"
+
+
+def addressed_by(door: str, notifications: tuple[Notification, ...]) -> tuple[Notification, ...]:
+    name = unquote(door[len(NOTIFIERS) :])
+    return tuple(replace(each, addressee=name) for each in notifications)
+
+
+def told(copy: Copy, topic: Topic, producer: str) -> tuple[Pairs, bytes]:
+    """A copy as the receiver's service is told it: who published it, who passed it on, how far it came.
+
+    `producer` is the address of the root notifier; the headers are those the door would have seen.
+    """
+    message = copy.message
+    way = (("root", message.root), ("sender", copy.sender), ("hop", str(copy.hop)), ("protocol", message.protocol))
+    about = (
+        ("subject", str(topic)),
+        ("topic", str(topic)),
+        ("time", timestamp(message.when)),
+        ("label", message.topic),
+    )
+    said = Notification(
+        message.id,
+        _NOWHERE,
+        0,
+        message.when,
+        cloudevents.NAME,
+        "",
+        producer,
+        topic,
+        None,
+        (*about, *way, *message.attributes),
+        message.data,
+    )
+    _, body = cloudevents.structured(said)
+    return (("content-type", cloudevents.STRUCTURED),), body
