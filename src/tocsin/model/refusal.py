@@ -30,10 +30,12 @@ Reason = Literal[
     "unknown-secret",
     "unknown-consent",
     "in-use",
+    "over",  # a request that was answered or ended before
     "unknown-name",  # of a topic, category, service or edge of the world
     "bad-world",  # it would contradict itself: a cycle, a service without category
     "not-proven",  # a notification whose root cannot be believed
     "not-here",  # another node keeps the world
+    "changed-since",  # by somebody else than who asks to change it now
     "too-large",
     "too-slow",
     "overloaded",

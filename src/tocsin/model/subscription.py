@@ -31,7 +31,7 @@ class Form(Struct, frozen=True):
     """How a subscriber wants to be spoken to, remembered from the request it made.
 
     `wrapped` is Notify or raw, Wrap or Unwrap, structured or binary, as the dialect has it; `together` is how many
-    notifications it takes in one message.
+    notifications it takes in one message. `thin` is told that something is there, and fetches it.
     """
 
     dialect: str
@@ -41,6 +41,7 @@ class Form(Struct, frozen=True):
     expires_as: Literal["time", "duration"] = "time"
     max_latency_ms: int = 0
     together: int = 1
+    thin: bool = False
 
 
 State = Literal["active", "paused", "suspended", "ended"]

@@ -4,12 +4,16 @@
 s3.1). People propose edges, confirm and dispute them; what was learned from history carries how well it is supported.
 """
 
+import math
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tocsin.model.identity import Instant
+from tocsin.model.refusal import Refusal
 
 QUORUM = 3
+MOST_VOTES = 10_000
 Key = tuple[str, str, str]
 
 
@@ -42,6 +46,18 @@ class Edge(Struct, frozen=True):
     def learned(self) -> bool:
         return self.support is not None or self.confidence is not None
 
+    def check(self) -> None:
+        voters = {vote.by for vote in self.votes}
+        if "" in voters:
+            raise Refusal("bad-world", "a vote needs a name: say who confirms or disputes the edge")
+        if len(voters) < len(self.votes):
+            raise Refusal("bad-world", f"somebody voted twice on {self}; keep the last vote of each")
+        if len(voters) > MOST_VOTES:
+            raise Refusal("bad-world", f"an edge takes {MOST_VOTES} votes")
+        learned = (self.support, self.confidence, self.lift)
+        if not all(math.isfinite(figure) for figure in learned if figure is not None):
+            raise Refusal("bad-world", f"support, confidence and lift of {self} must be numbers")
+
     def __str__(self) -> str:
         return f"{self.source} -{self.topic}-> {self.target}"
 
@@ -62,4 +78,5 @@ def counts(edge: Edge, owner: str | None, quorum: int = QUORUM) -> bool:
     score = sum(1 if vote.agrees else -1 for vote in edge.votes)
     if not edge.learned and edge.proposed_by in ("", owner):
         return score > -quorum
-    return score + (not edge.learned) >= quorum  # to propose is to agree
+    proposed = not edge.learned and all(vote.by != edge.proposed_by for vote in edge.votes)
+    return score + proposed >= quorum  # to propose is to agree, until one votes

@@ -1,5 +1,6 @@
 """A service as the registry knows it."""
 
+import math
 from collections.abc import Mapping
 
 from msgspec import Struct
@@ -39,3 +40,5 @@ class Service(Struct, frozen=True):
             raise Refusal("bad-world", f"service {self.name!r} has no category; name at least one")
         if len(self.categories) > MOST_CATEGORIES:
             raise Refusal("bad-world", f"service {self.name!r} has more than {MOST_CATEGORIES} categories")
+        if not all(map(math.isfinite, self.qualities.values())):
+            raise Refusal("bad-world", f"service {self.name!r}: each of its qualities must be a number")

@@ -15,7 +15,7 @@ class Taxonomy:
         self._kind = kind
         self._parents: dict[str, str | None] = {}
         self._children: dict[str, dict[str, None]] = {}
-        for name in _parents_first(kind, parents or {}):
+        for name in parents_first(kind, parents or {}):
             self.put(name, (parents or {})[name])
 
     def put(self, name: str, parent: str | None = None) -> None:
@@ -27,7 +27,7 @@ class Taxonomy:
                 raise Refusal(
                     "bad-world", f"{self._kind} {name!r} cannot be under {parent!r}, which is under it: a cycle"
                 )
-            if len(self.above(parent)) + self._height(name) >= DEEPEST:
+            if len(self.above(parent)) + self._height(name) > DEEPEST:
                 raise Refusal("bad-world", f"{self._kind} {name!r} would be nested deeper than {DEEPEST}")
         if name in self._parents:
             self._detach(name)
@@ -99,17 +99,21 @@ def checked_name(kind: str, name: str) -> str:
     return name
 
 
-def _parents_first(kind: str, parents: Mapping[str, str | None]) -> list[str]:
+def parents_first(kind: str, parents: Mapping[str, str | None]) -> list[str]:
     """Names may stand before their parents in a file; a cycle has no first."""
     ordered: dict[str, None] = {}
     for name in parents:
-        chain: list[str] = []
+        chain: dict[str, None] = {}
         at: str | None = name
         while at is not None and at not in ordered and at in parents:
             if at in chain:
-                cycle = " under ".join([*chain[chain.index(at) :], at])
-                raise Refusal("bad-world", f"the {kind} taxonomy has a cycle: {cycle}")
-            chain.append(at)
+                raise Refusal("bad-world", f"the {kind} taxonomy has a cycle: {_cycle(list(chain), at)}; break it")
+            chain[at] = None
             at = parents[at]
         ordered.update(dict.fromkeys(reversed(chain)))
     return list(ordered)
+
+
+def _cycle(chain: list[str], again: str) -> str:
+    names = [*chain[chain.index(again) :], again]
+    return " under ".join(names if len(names) <= DEEPEST else [*names[:10], "...", again])

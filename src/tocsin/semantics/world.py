@@ -12,8 +12,6 @@ from tocsin.semantics.interests import Interests
 from tocsin.semantics.service import Service
 from tocsin.semantics.taxonomy import Taxonomy
 
-MOST_VOTES = 10_000
-
 
 class World:
     """A change is checked whole before anything is changed; one that is refused changes nothing."""
@@ -99,15 +97,17 @@ class World:
 
     def _remove_topic(self, change: c.RemoveTopic) -> None:
         self._refuse_use("topic", change.name, (edge for edge in self.edges.values() if edge.topic == change.name))
+        self._refuse_use("topic", change.name, (s.name for s in self.services.values() if change.name in s.tells))
         self.topics.remove(change.name)
+        self.interests.forget()
 
     def _put_category(self, change: c.PutCategory) -> None:
         self.categories.put(change.name, change.parent)
+        before = self.owners.pop(change.name, None)
         if change.owner:
             self.owners[change.name] = change.owner
-        else:
-            self.owners.pop(change.name, None)
-        self._weigh(change.name)
+        if before != self.owners.get(change.name):
+            self._weigh(change.name)
         self.interests.forget()
 
     def _remove_category(self, change: c.RemoveCategory) -> None:
@@ -145,6 +145,7 @@ class World:
 
     def _put_edge(self, change: c.PutEdge) -> None:
         edge = change.edge
+        edge.check()
         self.categories.check(edge.source)
         self.topics.check(edge.topic)
         self.categories.check(edge.target)
@@ -158,10 +159,7 @@ class World:
 
     def _vote(self, change: c.CastVote) -> None:
         edge = voted(self.edge((change.source, change.topic, change.target)), change.vote)
-        if not change.vote.by:
-            raise Refusal("bad-world", "a vote needs a name: say who confirms or disputes the edge")
-        if len(edge.votes) > MOST_VOTES:
-            raise Refusal("bad-world", f"an edge takes {MOST_VOTES} votes")
+        edge.check()
         self.edges[edge.key] = edge
         self._weigh_one(edge)
 

@@ -93,7 +93,6 @@ class Network:
         if copy.to in self.world.services:
             self._step(copy.to, copy)
         else:
-            self.notifiers.pop(copy.to, None)
             self.handled.append(gone(copy, self.clock.now))
 
     def _claim(self, claim: Claim) -> None:
@@ -101,9 +100,8 @@ class Network:
         self.clock.after(self._ask(), partial(self._answer, answer))
 
     def _answer(self, answer: Granted) -> None:
-        """A claimant that left keeps what it was granted to itself: those it would have told are told by nobody."""
-        if answer.by in self.world.services:
-            self._step(answer.by, answer)
+        """Also to a claimant that left: what it was granted nobody else will tell."""
+        self._step(answer.by, answer)
 
 
 def disseminate(

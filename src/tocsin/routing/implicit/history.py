@@ -2,7 +2,8 @@
 
 The paper checks and then inserts, in two steps that race. Here a claim inserts what is absent and says what that was,
 in one step, so that no service is told twice under any interleaving. Who claims again, because the answer was lost or
-it was killed before it could use it, gets the same answer again.
+it was killed before it could use it, gets all that it was granted before, whoever its neighbours are by then: nobody
+else will tell them.
 """
 
 from collections.abc import Iterable
@@ -10,46 +11,66 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from tocsin.model.identity import Instant, MessageId
-from tocsin.routing.implicit.messages import Claim, Granted
+from tocsin.routing.implicit.messages import PUBLICATION, Claim, Granted
+
+_NOBODY = ""
 
 
 class Told(Struct, frozen=True, array_like=True):
-    """A row: the notifier was claimed by that copy of the message; the root by none."""
+    """A row: the notifier was claimed by who handles that copy of the message (the publication goes by the message's
+    own id); the root by nobody."""
 
     message: MessageId
     notifier: str
     copy: str
 
 
+class _Known:
+    """Of one message: who is told, and whom each copy's handler is to tell."""
+
+    __slots__ = ("grants", "told", "when")
+
+    def __init__(self, when: Instant) -> None:
+        self.when = when
+        self.told: set[str] = set()
+        self.grants: dict[str, list[str]] = {}
+
+
 class CentralHistory:
     def __init__(self, rows: Iterable[tuple[Told, Instant]] = ()) -> None:
-        self._told: dict[MessageId, dict[str, str]] = {}
-        self._when: dict[MessageId, Instant] = {}
+        self._known: dict[MessageId, _Known] = {}
         for row, when in rows:
             self._insert(row, when)
 
     def step(self, claim: Claim, now: Instant) -> tuple[Granted, list[Told]]:
-        """The answer, and the rows to be on disk before it is given. A copy without id is the publication itself."""
-        told = self._told.get(claim.message, {})
-        claimant = () if claim.by in told else (Told(claim.message, claim.by, ""),)
-        absent = (name for name in claim.names if name not in told and name != claim.by)
-        fresh = [*claimant, *(Told(claim.message, name, claim.copy or claim.message) for name in absent)]
-        for row in fresh:
-            self._insert(row, now)
-        told = self._told.get(claim.message, {})
-        own = claim.copy or claim.message
-        return Granted(claim.message, claim.copy, claim.by, tuple(n for n in claim.names if told.get(n) == own)), fresh
+        """The answer, and the rows to be on disk before it is given."""
+        own = claim.message if claim.copy == PUBLICATION else claim.copy
+        wanted = [Told(claim.message, claim.by, _NOBODY), *(Told(claim.message, name, own) for name in claim.names)]
+        fresh = [row for row in wanted if self._insert(row, now)]
+        granted = self._known[claim.message].grants.get(own, [])
+        others = set(claim.names).difference(granted)
+        refused = tuple(name for name in claim.names if name in others)
+        return Granted(claim.message, claim.copy, claim.by, tuple(granted), refused), fresh
 
     def forget(self, before: Instant) -> list[MessageId]:
-        old = [message for message, when in self._when.items() if when < before]
+        """Messages that were first claimed before that: whoever claims for one of them later tells everybody again."""
+        old = [message for message, known in self._known.items() if known.when < before]
         for message in old:
-            del self._when[message], self._told[message]
+            del self._known[message]
         return old
 
     def __len__(self) -> int:
         """Rows."""
-        return sum(map(len, self._told.values()))
+        return sum(len(known.told) for known in self._known.values())
 
-    def _insert(self, row: Told, when: Instant) -> None:
-        self._told.setdefault(row.message, {})[row.notifier] = row.copy
-        self._when.setdefault(row.message, when)
+    def _insert(self, row: Told, when: Instant) -> bool:
+        """Whether it was absent."""
+        known = self._known.get(row.message)
+        if known is None:
+            known = self._known[row.message] = _Known(when)
+        if row.notifier in known.told:
+            return False
+        known.told.add(row.notifier)
+        if row.copy != _NOBODY:
+            known.grants.setdefault(row.copy, []).append(row.notifier)
+        return True

@@ -6,6 +6,8 @@ from tocsin.model.copies import Copy as Copy
 from tocsin.model.copies import Message as Message
 from tocsin.model.identity import Instant, MessageId
 
+PUBLICATION = ""  # stands for a copy's id where the root has the message from its own service
+
 
 class Publish(Struct, frozen=True):
     """`most` bounds a protocol that has no history; `only` are told, whoever the neighbours are."""
@@ -16,12 +18,13 @@ class Publish(Struct, frozen=True):
 
 
 class Granted(Struct, frozen=True, array_like=True):
-    """The central history's answer to a claim: whom the claimant is the one to tell."""
+    """The central history's answer to a claim: whom the claimant is the one to tell, and whom others tell."""
 
     message: MessageId
     copy: str
     by: str
     names: tuple[str, ...]
+    refused: tuple[str, ...]
 
 
 Incoming = Publish | Copy | Granted
@@ -67,7 +70,7 @@ class Handled(Struct, frozen=True, array_like=True):
     """
 
     message: MessageId
-    copy: str  # empty for the publication itself
+    copy: str
     sender: str
     at: str
     hop: int

@@ -5,9 +5,11 @@ It knows its own name, whom its edges lead to, and what its protocols let it rem
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 from tocsin.model.identity import Instant, MessageId
 from tocsin.routing.implicit.messages import (
+    PUBLICATION,
     Claim,
     Copy,
     Deliver,
@@ -26,6 +28,14 @@ MOST_NAMES = 500  # in a header of HIN, so that it cannot grow without end
 Neighbours = Callable[[str], Sequence[str]]  # of a topic, in an order that is always the same
 
 
+class _Waiting(NamedTuple):
+    """A copy for which the central history was asked, and for whom."""
+
+    copy: Copy
+    names: tuple[str, ...]
+    received: Instant
+
+
 class Notifier:
     """`neighbours` may answer differently from one message to the next: edges and services come and go.
 
@@ -42,7 +52,7 @@ class Notifier:
         self.name = name
         self._neighbours = neighbours
         self._history: dict[MessageId, Instant] = dict(history)
-        self._asking: dict[str, tuple[Copy, tuple[str, ...]]] = {}  # copies that wait for the central history
+        self._asking: dict[tuple[MessageId, str], _Waiting] = {}
         self._most_names = most_names
 
     def step(self, incoming: Incoming, now: Instant) -> list[Effect]:
@@ -52,13 +62,13 @@ class Notifier:
             case Copy():
                 return self._notify(incoming, now)
             case Granted():
-                return self._granted(incoming, now)
+                return self._granted(incoming)
 
     def forget(self, before: Instant) -> list[MessageId]:
         """What is older is no longer kept: a copy that comes later still counts as new."""
-        old = [name for name, when in self._history.items() if when < before]
-        for name in old:
-            del self._history[name]
+        old = [message for message, when in self._history.items() if when < before]
+        for message in old:
+            del self._history[message]
         return old
 
     def remembered(self) -> int:
@@ -68,9 +78,12 @@ class Notifier:
         """The root has the message from the start, and is not told of it."""
         message = asked.message
         rules = protocol(message.protocol)
-        first = Copy("", message, "", self.name, 0, (), asked.most if rules.bounded else None)
-        told = self._neighbours(message.topic) if asked.only is None else asked.only
+        first = Copy(PUBLICATION, message, "", self.name, 0, (), asked.most if rules.bounded else None)
+        told = self._neighbours(message.topic) if asked.only is None else self._others(asked.only)
         return [*self._remember(rules, message.id, now), *self._pass_on(rules, first, tuple(told), now)]
+
+    def _others(self, names: Sequence[str]) -> Iterable[str]:
+        return (name for name in dict.fromkeys(names) if name != self.name)
 
     def _notify(self, copy: Copy, now: Instant) -> list[Effect]:
         message = copy.message
@@ -86,42 +99,43 @@ class Notifier:
         known = {copy.message.root, *copy.notified} if rules.header else set[str]()
         fresh = tuple(name for name in names if name not in known)
         if rules.central:
-            self._asking[copy.id] = copy, fresh
+            self._asking[copy.message.id, copy.id] = _Waiting(copy, fresh, now)
             return [Claim(copy.message.id, copy.id, self.name, fresh)]
         repeated = tuple(Suppressed(name, "header") for name in names if name in known)
         return self._send(copy, fresh, repeated, now)
 
-    def _granted(self, answer: Granted, now: Instant) -> list[Effect]:
-        """An answer that comes twice finds nothing waiting for it."""
-        waiting = self._asking.pop(answer.copy, None)
-        if waiting is None:
+    def _granted(self, answer: Granted) -> list[Effect]:
+        """It may name some who were asked for before a crash and are neighbours no more; an answer from that time that
+        leaves out who was asked for since, or one that comes twice, is passed over. The copy was received before the
+        history was asked: that is when it was handled."""
+        waiting = self._asking.get((answer.message, answer.copy))
+        if waiting is None or not {*answer.names, *answer.refused}.issuperset(waiting.names):
             return []
-        copy, asked = waiting
-        granted = set(answer.names)
-        repeated = tuple(Suppressed(name, "history") for name in asked if name not in granted)
-        return self._send(copy, tuple(name for name in asked if name in granted), repeated, now)
+        del self._asking[answer.message, answer.copy]
+        repeated = tuple(Suppressed(name, "history") for name in answer.refused)
+        return self._send(waiting.copy, answer.names, repeated, waiting.received)
 
     def _send(self, copy: Copy, names: tuple[str, ...], repeated: tuple[Suppressed, ...], now: Instant) -> list[Effect]:
         room = len(names) if copy.left is None else min(len(names), copy.left)
         told, withheld = names[:room], names[room:]
-        copies = [self._copy(copy, name, told, number) for number, name in enumerate(told)]
+        notified = self._header(copy.notified, told) if protocol(copy.message.protocol).header else ()
+        copies = [self._copy(copy, name, len(told), number, notified) for number, name in enumerate(told)]
         handled = self._handled(
             copy, now, forwarded=tuple((each.id, each.to) for each in copies), suppressed=repeated, withheld=withheld
         )
         return [*map(Forward, copies), handled]
 
-    def _copy(self, copy: Copy, name: str, told: tuple[str, ...], number: int) -> Copy:
+    def _copy(self, copy: Copy, name: str, among: int, number: int, notified: tuple[str, ...]) -> Copy:
         """What a copy may still cause is shared out evenly among those it causes, so that all together keep to it."""
         message, left = copy.message, copy.left
-        notified = self._header(copy.notified, told) if protocol(message.protocol).header else ()
-        share = None if left is None else _share(left - len(told), len(told), number)
-        own = _name_of(f"{copy.id or message.id}/{number}")
+        share = None if left is None else _share(left - among, among, number)
+        own = _name_of(message.id, copy.id, name)
         return Copy(own, message, self.name, name, copy.hop + 1, notified, share)
 
     def _header(self, before: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
         """The latest names when there are too many: who is left out may be told again, which the bound ends."""
         names = before + told
-        return names if self._most_names is None else names[-self._most_names :]
+        return names if self._most_names is None else names[max(0, len(names) - self._most_names) :]
 
     def _remember(self, rules: Protocol, message: MessageId, now: Instant) -> list[Effect]:
         if not rules.local:
@@ -145,9 +159,10 @@ class Notifier:
         )
 
 
-def _name_of(way: str) -> str:
-    """Of a copy: told from the copy that caused it, so that one who starts again gives the same names."""
-    return blake2b(way.encode(), digest_size=12).hexdigest()
+def _name_of(message: MessageId, cause: str, to: str) -> str:
+    """Of a copy: told from the copy that caused it and whom it is for, so that one who starts again gives the same
+    names, even when the neighbours are others by then."""
+    return blake2b(f"{message}/{cause}/{to}".encode(), digest_size=12).hexdigest()
 
 
 def _share(left: int, among: int, number: int) -> int:

@@ -1,0 +1,81 @@
+"""What one service asks of another, and what is remembered of who told whom (paper 000 s2.1)."""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from tocsin.model.identity import Instant
+from tocsin.model.notification import Payload
+
+RequestState = Literal["open", "answered", "ended"]
+Also = Literal["", "interests", "channel"]
+Act = Literal["asked", "answered", "told", "ended"]
+
+
+NO_DATA = Payload("", b"")  # where it is not read with the rest
+
+
+class Preference(Struct, frozen=True, forbid_unknown_fields=True):
+    """How much a quality counts, which way, and between which bounds it must be."""
+
+    weight: Annotated[float, Meta(ge=0, le=1e9)] = 1.0
+    better: Literal["higher", "lower"] = "higher"
+    at_least: float | None = None
+    at_most: float | None = None
+
+
+class Profile(Struct, frozen=True, forbid_unknown_fields=True):
+    """What a consumer wants of a producer that it leaves to the broker; every policy named must be promised."""
+
+    qualities: Annotated[Mapping[str, Preference], Meta(max_length=64)] = {}
+    policies: Annotated[tuple[str, ...], Meta(max_length=64)] = ()
+
+
+class Scored(Struct, frozen=True):
+    """A producer that fits: of each quality 1 is the best that is offered and 0 the worst, or that it is not told."""
+
+    service: str
+    score: float
+    parts: Mapping[str, float] = {}
+
+
+class Choice(Struct, frozen=True):
+    """Why that producer: all that fit, the best first, and how many each condition excluded."""
+
+    scored: tuple[Scored, ...]
+    excluded: Mapping[str, int] = {}
+
+
+class Request(Struct, frozen=True):
+    """`topic` is a label of the world; `subscription` is what stands for a consumer that asked to be pushed to.
+
+    With `also` the answer goes to others too: to those the graph of interests names, or on the topic `channel`.
+    """
+
+    id: str
+    pattern: str
+    topic: str
+    asker: str
+    producer: str
+    data: Payload
+    when: Instant
+    state: RequestState = "open"
+    answers: int = 0
+    also: Also = ""
+    channel: str = ""
+    chosen_because: Choice | None = None
+    subscription: str = ""
+
+
+class Interaction(Struct, frozen=True):
+    """Who did what, and who was told by it; `request` is empty where nobody asked."""
+
+    when: Instant
+    pattern: str
+    act: Act
+    by: str
+    told: tuple[str, ...]
+    topic: str
+    request: str = ""
+    message: str = ""

@@ -1,0 +1,230 @@
+"""The figures of the paper by every protocol, the header's bound, the direct protocol, and a notifier by itself."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.effort import examples
+from tests.routing.stage import Luck, Script, Stage, in_any_order, plays
+from tests.routing.worlds import Sketch, of, sketches
+
+from tocsin.model.identity import Instant, MessageId
+from tocsin.model.notification import Payload
+from tocsin.model.refusal import Refusal
+from tocsin.routing.implicit.messages import Copy, Deliver, Forward, Granted, Handled, Message, Publish, Remember
+from tocsin.routing.implicit.notifier import Notifier
+from tocsin.routing.implicit.protocols import DEFAULT, DIRECT, PROTOCOLS, protocol
+
+LOOP = of("1>2 2>3", {"N1": "C1 C3", "N2": "C2", "N3": "C3", "N4": "C3"})
+DOUBLE = of("1>2 1>3 3>2", {"N1": "C1", "N2": "C2", "N3": "C2", "N4": "C3", "N5": "C3"})
+NOW = Instant(7)
+FIGURES = [  # notifications and repetitions; none where it has no end
+    ("Fig. 7", LOOP, "bin", None),
+    ("Fig. 7", LOOP, "cin", (3, 0)),
+    ("Fig. 7", LOOP, "din", (4, 1)),
+    ("Fig. 7", LOOP, "hin", (3, 0)),
+    ("Fig. 7", LOOP, "hin-din", (3, 0)),
+    ("Fig. 8", DOUBLE, "bin", (8, 4)),
+    ("Fig. 9", DOUBLE, "cin", (4, 0)),
+    ("Fig. 10", DOUBLE, "din", (8, 4)),
+    ("Fig. 12", DOUBLE, "hin", (4, 0)),
+    ("Fig. 12", DOUBLE, "hin-din", (4, 0)),
+    ("Fig. 13", of("1>2 1>3 2>4 3>4 4>5"), "bin", (6, 2)),
+    ("Fig. 13", of("1>2 1>3 2>4 3>4 4>5"), "cin", (4, 0)),
+    ("Fig. 13", of("1>2 1>3 2>4 3>4 4>5"), "din", (5, 1)),
+    ("Fig. 13", of("1>2 1>3 2>4 3>4 4>5"), "hin", (6, 2)),
+    ("Fig. 13", of("1>2 1>3 2>4 3>4 4>5"), "hin-din", (5, 1)),
+    ("Fig. 18 a", of("1>2 1>3 2>3 2>4 3>4"), "bin", (6, 3)),
+    ("Fig. 18 a", of("1>2 1>3 2>3 2>4 3>4"), "cin", (3, 0)),
+    ("Fig. 18 a", of("1>2 1>3 2>3 2>4 3>4"), "din", (5, 2)),
+    ("Fig. 18 a", of("1>2 1>3 2>3 2>4 3>4"), "hin", (4, 1)),
+    ("Fig. 18 a", of("1>2 1>3 2>3 2>4 3>4"), "hin-din", (4, 1)),
+    ("Fig. 18 b", of("1>2 1>3 2>4 3>4"), "bin", (4, 1)),
+    ("Fig. 18 b", of("1>2 1>3 2>4 3>4"), "cin", (3, 0)),
+    ("Fig. 18 b", of("1>2 1>3 2>4 3>4"), "din", (4, 1)),
+    ("Fig. 18 b", of("1>2 1>3 2>4 3>4"), "hin", (4, 1)),
+    ("Fig. 18 b", of("1>2 1>3 2>4 3>4"), "hin-din", (4, 1)),
+]
+
+
+@pytest.mark.parametrize(("figure", "sketch", "name", "counts"), FIGURES)
+def test_counts_of_the_figures(figure: str, sketch: Sketch, name: str, counts: tuple[int, int] | None) -> None:
+    stage = Stage(sketch)
+    message = stage.publish(name)
+    stage.run([])
+    result = stage.result(message)
+    assert (counts is None) == (result.stopped is not None)
+    assert counts in (None, (result.notifications, result.repetitions)), figure
+    assert set(result.receivers) == set(sketch.services) - {"N1"}
+
+
+@given(sketches(), in_any_order(), st.integers(0, 3))
+@settings(max_examples=examples(150))
+def test_a_header_that_may_not_grow_leaves_nobody_out(sketch: Sketch, script: Script, most_names: int) -> None:
+    """Who is left out of it may be told again: local histories end that, and without them the bound does."""
+    for name in ("hin", "hin-din"):
+        stage = Stage(sketch, most_names)
+        message = stage.publish(name, 40)
+        stage.run(script)
+        result = stage.result(message)
+        assert all(len(copy.notified) <= most_names for copy in stage.sent.values())
+        assert set(result.receivers) == sketch.must_know() or result.stopped
+        assert not result.stopped or name == "hin"
+
+
+def test_a_full_header_keeps_the_latest_names() -> None:
+    stage = Stage(of("1>2 2>3 3>4 4>5"), most_names=2)
+    stage.publish("hin")
+    stage.run([])
+    assert [copy.notified for copy in stage.sent.values()] == [("N2",), ("N2", "N3"), ("N3", "N4"), ("N4", "N5")]
+
+
+def test_the_root_is_known_however_full_the_header_is() -> None:
+    stage = Stage(of("1>2 2>3 3>1"), most_names=0)
+    message = stage.publish("hin")
+    stage.run([])
+    assert stage.result(message).notifications == 2
+
+
+@given(sketches(), in_any_order())
+@settings(max_examples=examples(60))
+def test_a_loop_is_cut_by_the_header_alone(sketch: Sketch, script: Script) -> None:
+    """HIN with a header that may grow ends by itself: each copy names more than the one that caused it."""
+    stage = Stage(sketch, most_names=None)
+    message = stage.publish("hin", limit=10**9)
+    stage.run(script)
+    assert not stage.result(message).stopped
+    assert all(copy.hop <= len(sketch.services) for copy in stage.sent.values())
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 7, 100])
+def test_two_that_tell_each_other_use_the_bound_to_the_last(limit: int) -> None:
+    stage = Stage(of("1>2 2>1"))
+    message = stage.publish("bin", limit)
+    stage.run([])
+    result = stage.result(message)
+    assert (result.notifications, result.withheld, result.stopped) == (limit, 1, "limit")
+
+
+def test_what_a_copy_may_cause_is_shared_among_those_it_causes() -> None:
+    stage = Stage(of("1>2 1>3 1>4 2>5"))
+    stage.publish("bin", 10)
+    assert [copy.left for copy in stage.sent.values()] == [3, 2, 2]
+
+
+@given(plays())
+@settings(max_examples=examples(60))
+def test_every_copy_is_one_hop_further_than_its_cause(play: tuple[Sketch, Script]) -> None:
+    stage = Stage(play[0])
+    for name in PROTOCOLS:
+        stage.publish(name, 20)
+    stage.run(play[1])
+    for report in stage.handled:
+        for copy, to in report.forwarded:
+            sent = stage.sent[copy]
+            assert (sent.sender, sent.to, sent.hop) == (report.at, to, report.hop + 1)
+            assert (sent.left is None) != protocol(sent.message.protocol).bounded
+
+
+@given(plays(), st.lists(st.sampled_from(["N1", "N2", "N3", "N4"]), max_size=5))
+@settings(max_examples=examples(100))
+def test_direct_tells_those_named_and_nobody_further(play: tuple[Sketch, Script], only: list[str]) -> None:
+    stage = Stage(play[0])
+    message = stage.publish(DIRECT.name, only=tuple(only))
+    stage.run(play[1])
+    result = stage.result(message)
+    assert sorted(copy.to for copy in stage.copies(message)) == sorted(set(only) - {stage.sketch.root})
+    assert {*result.receivers, *result.gone} == set(only) - {stage.sketch.root}
+    assert result.hops <= 1 and result.complete and not result.stopped and not result.repetitions
+
+
+def test_those_named_pass_it_on_by_any_other_protocol() -> None:
+    for name in PROTOCOLS:
+        stage = Stage(of("1>2 2>3 1>4", {"N1": "C1", "N2": "C2", "N3": "C3", "N4": "C4"}))
+        message = stage.publish(name, only=("N2",))
+        stage.run([(Luck.FINE, 0)])
+        assert stage.result(message).receivers == ("N2", "N3")
+
+
+def test_there_is_no_other_protocol() -> None:
+    assert protocol(DEFAULT) is PROTOCOLS["hin-din"]
+    with pytest.raises(Refusal, match="'gossip' is no protocol; there are: bin, cin, din, hin, hin-din"):
+        protocol("gossip")
+
+
+def message_of(name: str, root: str = "N1") -> Message:
+    return Message(MessageId("m"), name, root, "T", Payload("text/plain", b"!"), NOW)
+
+
+def forwarded(name: str, neighbours: list[str], incoming: Publish | Copy) -> list[Copy]:
+    effects = Notifier(name, lambda _: neighbours).step(incoming, NOW)
+    return [each.copy for each in effects if isinstance(each, Forward)]
+
+
+def test_who_starts_again_gives_its_copies_the_same_names_whoever_has_joined() -> None:
+    before, joined, left = (
+        {copy.to: copy.id for copy in forwarded("N1", names, Publish(message_of("din")))}
+        for names in (["N2", "N5"], ["N2", "N3", "N5"], ["N5"])
+    )
+    assert before["N5"] == joined["N5"] == left["N5"] and before["N2"] == joined["N2"]
+    assert len(set(joined.values())) == 3
+
+
+def test_no_message_can_take_the_names_of_anothers_copies() -> None:
+    """Whoever publishes may choose its id: that of a copy that is on its way, too."""
+    [first] = forwarded("N1", ["N2"], Publish(message_of("din")))
+    [second] = forwarded("N2", ["N3"], first)
+    other = Message(MessageId(first.id), "din", "N2", "T", Payload("text/plain", b"?"), NOW)
+    [forged] = forwarded("N2", ["N3"], Publish(other))
+    assert forged.id != second.id
+
+
+def test_what_is_remembered_is_said_with_what_is_sent() -> None:
+    """In one list of effects, so that a node can write them down in one transaction."""
+    notifier = Notifier("N2", lambda _: ["N3"])
+    copy = Copy("x", message_of("din"), "N1", "N2", 1)
+    remember, deliver, forward, handled = notifier.step(copy, NOW)
+    assert (remember, deliver) == (Remember(MessageId("m")), Deliver(copy))
+    assert isinstance(forward, Forward) and isinstance(handled, Handled)
+    assert notifier.remembered() == 1
+    [again] = notifier.step(Copy("y", copy.message, "N4", "N2", 3), NOW)
+    assert again == Handled(MessageId("m"), "y", "N4", "N2", 3, NOW, dropped=True)
+
+
+def test_a_notifier_that_was_read_again_knows_what_it_had() -> None:
+    notifier = Notifier("N2", lambda _: ["N3"], [(MessageId("m"), NOW)])
+    [handled] = notifier.step(Copy("x", message_of("hin-din"), "N1", "N2", 1), NOW)
+    assert isinstance(handled, Handled) and handled.dropped
+    assert notifier.forget(NOW) == []
+    assert notifier.forget(Instant(NOW + 1)) == [MessageId("m")]
+    assert notifier.remembered() == 0
+
+
+def test_a_copy_is_handled_when_it_is_received_not_when_the_history_has_answered() -> None:
+    """Notification time is until a service has the message (s6), not until its notifier knows whom else to tell."""
+    notifier = Notifier("N2", lambda _: ["N3"])
+    notifier.step(Copy("x", message_of("cin"), "N1", "N2", 1), NOW)
+    *_, handled = notifier.step(Granted(MessageId("m"), "x", "N2", ("N3",), ()), Instant(NOW + 1000))
+    assert isinstance(handled, Handled) and handled.when == NOW
+
+
+def test_an_answer_nobody_waits_for_does_nothing() -> None:
+    notifier = Notifier("N2", lambda _: ["N3"])
+    answer = Granted(MessageId("m"), "x", "N2", ("N3",), ())
+    assert notifier.step(answer, NOW) == []
+    notifier.step(Copy("x", message_of("cin"), "N1", "N2", 1), NOW)
+    assert len(notifier.step(answer, NOW)) == 2
+    assert notifier.step(answer, NOW) == []
+
+
+def test_the_roots_own_service_is_not_told_of_what_it_published() -> None:
+    for name in PROTOCOLS:
+        effects = Notifier("N1", lambda _: []).step(Copy("x", message_of(name), "N2", "N1", 2), NOW)
+        assert not any(isinstance(each, Deliver) for each in effects)
+
+
+def test_a_history_is_kept_only_where_the_protocol_reads_it() -> None:
+    """What nobody reads would be written to disk with every message all the same."""
+    for name, rules in PROTOCOLS.items():
+        notifier = Notifier("N2", lambda _: ["N3"])
+        effects = notifier.step(Copy("x", message_of(name), "N1", "N2", 1), NOW)
+        assert notifier.remembered() == sum(isinstance(each, Remember) for each in effects) == rules.local

@@ -1,0 +1,132 @@
+"""A dissemination over a whole world in one process."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.effort import examples
+from tests.routing.stage import Stage
+from tests.routing.worlds import Sketch, of, sketches
+
+from tocsin.model.refusal import Refusal
+from tocsin.routing.implicit.protocols import PROTOCOLS
+from tocsin.routing.implicit.result import Dissemination
+from tocsin.semantics.changes import RemoveService
+from tocsin.sim.clock import MILLISECOND, between, constant
+from tocsin.sim.implicit import Network, disseminate
+
+EVERY = st.sampled_from(sorted(PROTOCOLS))
+
+
+def run(sketch: Sketch, protocol: str, seed: int | None = None, limit: int = 60) -> Dissemination:
+    send, ask = (None, None) if seed is None else (between(seed, 1, 50), between(seed + 1, 0, 20))
+    network = Network(sketch.world(), send=send, ask=ask)
+    message = network.publish(sketch.root, sketch.topic, protocol, limit=limit)
+    network.clock.run()
+    return network.result(message)
+
+
+@given(sketches(), EVERY, st.integers(0, 1000))
+@settings(max_examples=examples(100))
+def test_the_same_seed_gives_the_same_run(sketch: Sketch, protocol: str, seed: int) -> None:
+    assert run(sketch, protocol, seed) == run(sketch, protocol, seed)
+
+
+@given(sketches(), EVERY, st.none() | st.integers(0, 1000))
+@settings(max_examples=examples(200))
+def test_those_who_must_know_are_told_at_whatever_speed(sketch: Sketch, protocol: str, seed: int | None) -> None:
+    result = run(sketch, protocol, seed)
+    assert set(result.receivers) == sketch.must_know() or result.stopped
+    assert result.complete and sketch.root not in result.receivers
+    assert result.notifications <= 60 or protocol not in ("bin", "hin")
+
+
+@given(sketches(), EVERY)
+@settings(max_examples=examples(60))
+def test_it_counts_as_nodes_do(sketch: Sketch, protocol: str) -> None:
+    """The stage delivers in the order of sending when it has no script, and so does a constant delay."""
+    stage = Stage(sketch)
+    message = stage.publish(protocol, 60)
+    stage.run([])
+    mine, theirs = run(sketch, protocol), stage.result(message)
+    assert (mine.notifications, mine.repetitions, mine.withheld) == (
+        theirs.notifications,
+        theirs.repetitions,
+        theirs.withheld,
+    )
+    assert set(mine.receivers) == set(theirs.receivers)
+
+
+@given(sketches(), st.lists(EVERY, min_size=2, max_size=4))
+@settings(max_examples=examples(60))
+def test_several_messages_at_once_go_as_each_alone(sketch: Sketch, protocols: list[str]) -> None:
+    together = Network(sketch.world())
+    messages = [
+        together.publish(sketch.root, sketch.topic, each, limit=60, number=number)
+        for number, each in enumerate(protocols)
+    ]
+    together.clock.run()
+    for message, protocol in zip(messages, protocols, strict=True):
+        assert together.result(message) == run(sketch, protocol)
+
+
+@given(sketches(), EVERY)
+@settings(max_examples=examples(60))
+def test_hops_take_as_long_as_they_say(sketch: Sketch, protocol: str) -> None:
+    """CIN asks the central history, there and back, before each hop."""
+    network = Network(sketch.world(), send=constant(3 * MILLISECOND), ask=constant(5 * MILLISECOND))
+    message = network.publish(sketch.root, sketch.topic, protocol, limit=60)
+    network.clock.run()
+    each = 3.0 + (10.0 if protocol == "cin" else 0.0)
+    assert all(step.ms == step.hop * each for step in network.result(message).trace)
+
+
+def test_one_message_from_publication_to_end() -> None:
+    sketch = of("1>2 2>3")
+    result = disseminate(sketch.world(), "N1", "T", "cin", data=b"!")
+    assert (result.receivers, result.hops, result.ms) == (("N2", "N3"), 2, 6.0)
+
+
+def test_what_is_told_has_the_data() -> None:
+    network = Network(of("1>2").world())
+    network.publish("N1", "T", "hin", data=b"shakes")
+    network.clock.run()
+    assert [(copy.to, copy.message.data.data) for copy in network.delivered] == [("N2", b"shakes")]
+    assert network.header_names == 1
+
+
+def test_who_leaves_on_the_way_is_gone_and_those_behind_it_are_not_told() -> None:
+    for protocol in PROTOCOLS:
+        network = Network(of("1>2 2>3").world(), ask=constant(0))
+        message = network.publish("N1", "T", protocol)
+        while network.clock.now == 0 and len(network.clock) and not network.handled:
+            network.clock.step()
+        network.world.apply(RemoveService("N2"))
+        network.clock.run()
+        result = network.result(message)
+        assert (result.gone, result.receivers, result.complete) == (("N2",), (), True)
+
+
+def test_a_claimant_that_leaves_is_answered() -> None:
+    """Else nobody would tell those it was granted, and the message would never be complete."""
+    network = Network(of("1>2 2>3").world(), ask=constant(5))
+    message = network.publish("N1", "T", "cin")
+    while not network.delivered:
+        network.clock.step()
+    network.world.apply(RemoveService("N2"))
+    network.clock.run()
+    assert network.result(message).receivers == ("N2", "N3") and network.result(message).complete
+
+
+@pytest.mark.parametrize(
+    ("root", "topic", "protocol", "why"),
+    [
+        ("N9", "T", "din", "there is no service 'N9'"),
+        ("N1", "U", "din", "there is no topic 'U'"),
+        ("N1", "T", "gossip", "'gossip' is no protocol"),
+    ],
+)
+def test_what_cannot_be_published_is_refused(root: str, topic: str, protocol: str, why: str) -> None:
+    network = Network(of("1>2").world())
+    with pytest.raises(Refusal, match=why):
+        network.publish(root, topic, protocol)
+    assert not len(network.clock) and not network.handled

@@ -1,0 +1,36 @@
+"""What is only counted is what happens in the network that keeps everything."""
+
+import pytest
+
+from tocsin.semantics.changes import PutCategory, PutEdge, PutService, PutTopic
+from tocsin.semantics.edge import Edge
+from tocsin.semantics.service import Service
+from tocsin.semantics.world import World
+from tocsin.sim.implicit import Network
+from tocsin.sim.tally import Tally
+
+TELLS = {"A": "BCD", "B": "CE", "C": "EA", "D": "CE", "E": "FB", "F": ""}
+
+
+def world() -> World:
+    made = World.of([PutTopic("T"), *map(PutCategory, TELLS)])
+    for name, told in TELLS.items():
+        made.apply(PutService(Service(name, (name,))))
+        for other in told:
+            made.apply(PutEdge(Edge(name, "T", other)))
+    return made
+
+
+@pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din"])
+def test_it_counts_what_happens(protocol: str) -> None:
+    tally, kept = Tally(world(), lambda names: sum(map(len, names))), Network(world(), most_names=None)
+    for network in (tally, kept):
+        message = network.publish("A", "T", protocol, limit=40)
+        network.clock.run()
+    found = kept.result(message)
+    assert (tally.notifications, tally.reached) == (found.notifications, set(found.receivers))
+    assert (tally.withheld, tally.clock.now) == (found.withheld, kept.clock.now)
+    assert tally.dropped == sum(each.dropped for each in kept.handled)
+    assert tally.largest_header == kept.header_names == tally.header_names
+    assert (tally.header_bytes > 0) == protocol.startswith("hin")
+    assert not tally.handled and not tally.delivered
