@@ -11,7 +11,7 @@ class InARow:
 
     def __init__(self, most: int | None) -> None:
         self._most = most
-        self._count: Counter[SubscriptionId] = Counter()
+        self.counts: Counter[SubscriptionId] = Counter()
         self._over: dict[SubscriptionId, str] = {}
 
     def died(self, outcome: Outcome) -> bool:
@@ -19,15 +19,14 @@ class InARow:
         name = outcome.match.subscription
         if self._most is None or not outcome.attempt:
             return False
-        self._count[name] += 1
-        if self._count[name] < self._most:
+        self.counts[name] += 1
+        if self.counts[name] < self._most:
             return False
-        self._over[name] = f"{self._count[name]} notifications in a row could not be delivered: {outcome.detail}"
+        self._over[name] = f"{self.counts[name]} notifications in a row could not be delivered: {outcome.detail}"
         return True
 
     def delivered(self, subscription: SubscriptionId) -> None:
-        if self._count:
-            self._count.pop(subscription, None)
+        self.counts.pop(subscription, None)
 
     def over(self) -> dict[SubscriptionId, str]:
         """Those that had one too many, and why."""
@@ -35,4 +34,4 @@ class InARow:
 
     def forget(self, subscription: SubscriptionId) -> None:
         self._over.pop(subscription, None)
-        self._count.pop(subscription, None)
+        self.counts.pop(subscription, None)

@@ -75,26 +75,24 @@ class Sending:
 
     def prepare(self, entry: Entry) -> Delivery:
         """Who has a dead letter tried again wants it sent, however old it is."""
-        assert self.engine is not None
-        if isinstance(entry.what, DeadLetter | Notice):
-            delivery, late = entry.what.delivery, None
+        what, late = entry.what, None
+        if type(what) is DeadLetter or type(what) is Notice:
+            delivery = what.delivery
         else:
+            assert self.engine is not None
             delivery = self.engine.prepare(entry)
-            late = self._too_late(delivery)
+            if self._lifetime is not None or delivery.expires is not None:
+                late = too_late(delivery.when, delivery.expires, Instant(time.time_ns()), self._lifetime)
         if late is not None or not delivery.is_made():
             raise Undeliverable(delivery, late or delivery.body.decode(errors="replace"))
         return delivery
 
-    def _too_late(self, delivery: Delivery) -> str | None:
-        if self._lifetime is None and delivery.expires is None:
-            return None
-        return too_late(delivery.when, delivery.expires, Instant(time.time_ns()), self._lifetime)
-
     def settled(self, entry: Entry, delivery: Delivery, outcome: Outcome) -> None:
+        """Every delivery passes here: `isinstance` of a Struct costs as much as a call, `type` a quarter of that."""
         if entry.subscription == self._passed_over:
             return
         result, letter = outcome.result, entry.what
-        if isinstance(letter, Notice):
+        if type(letter) is Notice:
             self._told_of_the_end(entry, outcome)
             return
         self._told.append(outcome)
@@ -102,8 +100,9 @@ class Sending:
             return
         if result == "delivered":
             self.delivered[outcome.match.subscription] += 1
-            self.in_a_row.delivered(outcome.match.subscription)
-        if isinstance(letter, DeadLetter):
+            if self.in_a_row.counts:
+                self.in_a_row.delivered(outcome.match.subscription)
+        if type(letter) is DeadLetter:
             self._redriven.append(letter.id)
             if result == "delivered":
                 self._revived.append(letter.id)

@@ -1,5 +1,7 @@
 """The engine: takes subscriptions as they change, says who wants a notification."""
 
+from collections.abc import Iterable
+
 from tocsin.matching.filters import satisfies
 from tocsin.matching.topics import TopicIndex
 from tocsin.model.filters import ForNotifier, TopicIs
@@ -9,6 +11,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 
 ROOM = 1 << 20  # so many candidates are remembered, over all topics
+_Candidate = tuple[Subscription, bool]  # and whether its place in the index says all
 
 
 class Engine:
@@ -19,7 +22,7 @@ class Engine:
         self._topics: TopicIndex[SubscriptionId] = TopicIndex()
         self._generic: dict[SubscriptionId, None] = {}
         self._services: dict[str, dict[SubscriptionId, None]] = {}  # by the notifier that tells them
-        self._candidates: dict[Topic, list[Subscription]] = {}  # of topics seen before, until a change
+        self._candidates: dict[Topic, list[_Candidate]] = {}  # of topics seen before, until a change
         self._room = ROOM
 
     def apply(self, subscription: Subscription) -> None:
@@ -50,9 +53,8 @@ class Engine:
             candidates = self._remember(topic)
         return [
             subscription
-            for subscription in candidates
-            if subscription.wants_at(at, when)
-            and (_is_decided(subscription) or matches_filters(subscription, notification))
+            for subscription, is_decided in candidates
+            if subscription.wants_at(at, when) and (is_decided or matches_filters(subscription, notification))
         ]
 
     def __contains__(self, subscription: SubscriptionId) -> bool:
@@ -61,16 +63,19 @@ class Engine:
     def __len__(self) -> int:
         return len(self._subscriptions)
 
-    def _services_of(self, notification: Notification) -> list[Subscription]:
-        return [self._subscriptions[name] for name in sorted(self._services.get(notification.addressee, ()))]
+    def _services_of(self, notification: Notification) -> list[_Candidate]:
+        return self._named(self._services.get(notification.addressee, ()))
 
-    def _remember(self, topic: Topic) -> list[Subscription]:
-        names = sorted((*self._topics.match(topic), *self._generic))
-        self._room -= len(names) + 1
+    def _remember(self, topic: Topic) -> list[_Candidate]:
+        found = self._named((*self._topics.match(topic), *self._generic))
+        self._room -= len(found) + 1
         if self._room < 0:
             self._forget()
-        found = self._candidates[topic] = [self._subscriptions[name] for name in names]
+        self._candidates[topic] = found
         return found
+
+    def _named(self, names: Iterable[SubscriptionId]) -> list[_Candidate]:
+        return [(each := self._subscriptions[name], _is_decided(each)) for name in sorted(names)]
 
     def _forget(self) -> None:
         self._candidates.clear()

@@ -1,11 +1,13 @@
 """Notifications in SOAP, written: the customisation half of the engine for the messages that count.
 
-A template is compiled from a dialect's table once a subscription: bytes that never change, and between them a function
+A template is compiled from a dialect's table once a subscription: bytes that never change, and between them a place
 for each entry whose value is the notification's.
 """
 
 from collections.abc import Callable
 from functools import lru_cache
+from operator import attrgetter
+from typing import Any
 
 from msgspec import Struct
 
@@ -16,21 +18,27 @@ from tocsin.mediation.payloads import as_element
 from tocsin.mediation.rules import Dialect, Entry, Message, Name
 from tocsin.mediation.topics import topic_element
 from tocsin.model.identity import Pairs
-from tocsin.model.names import NO_TOPIC
+from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Endpoint, Subscription
 
 SUBSCRIPTIONS = "/broker/subscriptions/"
 PULL_POINTS = "/broker/pullpoints/"
 
-Part = bytes | Callable[[Notification], bytes]
+# What counts of a notification, and how that is written: two functions and not one, for each can then be one of C.
+Value = tuple[Callable[[Notification], Any], Callable[[Any], bytes]]
+Part = bytes | Value
 
 
 class Template(Struct, frozen=True, eq=False):
-    """`headers` are those of HTTP, None where they go with the event's action."""
+    """`pieces` are bytes that never change, and empty ones where the `values` go, each of which has its place.
+
+    `headers` are those of HTTP, None where they go with the event's action.
+    """
 
     soap: str
-    parts: tuple[Part, ...]
+    pieces: list[bytes]
+    values: tuple[tuple[int, Callable[[Notification], Any], Callable[[Any], bytes]], ...]
     headers: Pairs | None
 
 
@@ -38,8 +46,10 @@ def customise(
     dialect: Dialect, notification: Notification, subscription: Subscription, base_url: str
 ) -> tuple[Pairs, bytes]:
     template = _template(dialect, subscription, base_url)
-    body = b"".join([part if part.__class__ is bytes else part(notification) for part in template.parts])  # type: ignore[operator]
-    return template.headers or http_headers(template.soap, action_of(notification)), body
+    pieces = template.pieces.copy()
+    for place, read, write in template.values:
+        pieces[place] = write(read(notification))
+    return template.headers or http_headers(template.soap, action_of(notification)), b"".join(pieces)
 
 
 http_headers = lru_cache(maxsize=1024)(soap.http_headers)
@@ -56,7 +66,10 @@ def _template(dialect: Dialect, subscription: Subscription, base_url: str) -> Te
     parts += [part for entry in message.entries if entry.header for part in slots.parts(entry)]
     parts += [slots.echoed(), soap.BETWEEN, *slots.body(), soap.CLOSING]
     headers = soap.http_headers(version, message.action) if message.action else None
-    return Template(version, tuple(_joined(parts)), headers)
+    joined = _joined(parts)
+    pieces = [part if isinstance(part, bytes) else b"" for part in joined]
+    values = tuple((place, *part) for place, part in enumerate(joined) if not isinstance(part, bytes))
+    return Template(version, pieces, values, headers)
 
 
 def _joined(parts: list[Part]) -> list[Part]:
@@ -73,7 +86,7 @@ def _joined(parts: list[Part]) -> list[Part]:
 def holder_of(dialect: Dialect, notification: Notification, subscription: Subscription, base_url: str) -> bytes:
     """The part of a message that is one notification's, for answers that hold several; its prefix is declared."""
     parts = _holder_template(dialect, subscription, base_url)
-    return b"".join([part if isinstance(part, bytes) else part(notification) for part in parts])
+    return b"".join([part if isinstance(part, bytes) else part[1](part[0](notification)) for part in parts])
 
 
 @lru_cache(maxsize=4096)
@@ -101,7 +114,7 @@ class _Slots:
         attributes = [e for e in message.entries if not e.header and e.path and e.path[-1].local.startswith("@")]
         opening: list[Part] = [b"<%b%b" % (_tag(name), _declaration(name))]
         for each in attributes:
-            opening += [b" %b=" % each.path[-1].local[1:].encode(), _action_attribute]
+            opening += [b" %b=" % each.path[-1].local[1:].encode(), _ACTION_ATTRIBUTE]
         return [*opening, b">", *self.holder(declare=False), b"</%b>" % _tag(name)]
 
     def holder(self, *, declare: bool) -> list[Part]:
@@ -116,11 +129,11 @@ class _Slots:
         opening, closing = self._tags(entry)
         match entry.name:
             case "message_id":
-                return opening, _message_id, closing
+                return opening, _MESSAGE_ID, closing
             case "action" if self._message.action:
                 return opening, xml.text(self._message.action), closing
             case "action":
-                return opening, _action, closing
+                return opening, _ACTION, closing
             case "consumer":
                 consumer = self._subscription.consumer
                 return opening, xml.text("" if consumer is None else consumer.address), closing
@@ -129,9 +142,9 @@ class _Slots:
             case "topic":
                 return (self._topic(entry),)
             case "producer":
-                return (self._producer(opening, closing),)
+                return (_producer_value(opening, closing, self._wsa),)
             case "payload":
-                return opening, as_element, closing
+                return opening, _PAYLOAD, closing
         raise LookupError(entry.name)
 
     def echoed(self) -> bytes:
@@ -154,42 +167,39 @@ class _Slots:
         manager = manager_of(self._dialect, self._subscription, self._base_url, self._wsa)
         return addressing.reference_content(manager.address, manager.reference, self._wsa)
 
-    def _topic(self, entry: Entry) -> Part:
-        name, uris, attribute = entry.path[-1], self._dialect.topic_dialects, self._dialect.topic_attribute
-        tag, declared, shown = str(name), self._needed(entry, name), entry.default is not None
-
-        def part(notification: Notification) -> bytes:
-            topic = notification.topic
-            return topic_element(topic, tag, declared, uris, attribute) if shown or topic != NO_TOPIC else b""
-
-        return part
-
-    def _producer(self, opening: bytes, closing: bytes) -> Part:
-        wsa = self._wsa
-
-        def part(notification: Notification) -> bytes:
-            producer = notification.producer
-            if not producer:
-                return b""
-            return b"%b%b%b" % (opening, addressing.reference_content(producer, b"", wsa), closing)
-
-        return part
+    def _topic(self, entry: Entry) -> Value:
+        name, dialect, shown = entry.path[-1], self._dialect, entry.default is not None
+        return _topic_value(
+            str(name), self._needed(entry, name), dialect.topic_dialects, dialect.topic_attribute, shown
+        )
 
 
-def _message_id(notification: Notification) -> bytes:
-    return xml.text(notification.id)
+# Publishers repeat their topics and their own address; what these come to is shared by all who are written to alike.
+@lru_cache(maxsize=1024)
+def _topic_value(tag: str, declared: bytes, uris: tuple[str, str, str], attribute: str, shown: bool) -> Value:
+    @lru_cache(maxsize=1024)
+    def written(topic: Topic) -> bytes:
+        return topic_element(topic, tag, declared, uris, attribute) if shown or topic != NO_TOPIC else b""
+
+    return attrgetter("topic"), written
 
 
-def _action(notification: Notification) -> bytes:
-    return _escaped(action_of(notification))
+@lru_cache(maxsize=1024)
+def _producer_value(opening: bytes, closing: bytes, wsa: str | None) -> Value:
+    @lru_cache(maxsize=1024)
+    def written(producer: str) -> bytes:
+        return b"%b%b%b" % (opening, addressing.reference_content(producer, b"", wsa), closing) if producer else b""
 
-
-def _action_attribute(notification: Notification) -> bytes:
-    return _quoted(action_of(notification))
+    return attrgetter("producer"), written
 
 
 _quoted = lru_cache(maxsize=1024)(xml.attribute)
 _escaped = lru_cache(maxsize=1024)(xml.text)
+# A notification goes to many, at about the same time.
+_MESSAGE_ID: Value = attrgetter("id"), lru_cache(maxsize=1024)(xml.text)
+_ACTION: Value = action_of, _escaped
+_ACTION_ATTRIBUTE: Value = action_of, _quoted
+_PAYLOAD: Value = as_element, bytes
 
 
 def _tag(name: Name) -> bytes:

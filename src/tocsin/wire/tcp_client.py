@@ -48,7 +48,10 @@ class Senders:
         self._http, self._tcp = http.post, tcp.post
 
     def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
-        (self._tcp if url[:4].lower() == "tcp:" else self._http)(url, headers, body, done)
+        if url.startswith("http"):  # as nearly all are written
+            self._http(url, headers, body, done)
+        else:
+            (self._tcp if url[:4].lower() == "tcp:" else self._http)(url, headers, body, done)
 
 
 class _Lost(WireError):
