@@ -34,7 +34,7 @@ run: java $(READY) ## the platform with its demo, until ^C or FOR=60s; ENGINE=sp
 
 .PHONY: test
 test: java $(READY) ## every test (20 min)
-	@$(TIMED) test 1500 $(BIN)/pytest $(TESTS)
+	@$(TIMED) test 2100 $(BIN)/pytest $(TESTS)
 
 .PHONY: test-fast
 test-fast: $(READY) ## a quick look: no Spark, no broker processes, few examples (1 min)

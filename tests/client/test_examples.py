@@ -15,6 +15,7 @@ PRINTED = {
     "manage": "WS-Eventing 2004/08 has no Pause; these have: wsn-1.3",
     "current": "the last level is <level>423</level>",
     "register": "no longer registered",
+    "implicit": 'the pilot hears of Storm: {"beaufort":11}',
     "without_a_loop": "blocking/severe: <alert>Passau</alert>",
 }
 

@@ -85,6 +85,7 @@ def test_soap_1_1_s6_2_is_500_and_soap_1_2_part_2_s7_5_2_splits(reason: Reason, 
         "cannot-store": 503,
         "not-authenticated": 401,
         "not-allowed": 403,
+        "not-proven": 403,
     }
     assert made(reason, dialect, "1.1").status == expected.get(reason, 500)
     not_the_senders = reason in OUR_FAULT or reason == "must-understand"

@@ -87,6 +87,12 @@ def test_of_equals_the_first_by_name_is_chosen() -> None:
     assert choose(there, "Reservation", "traveller", "Airlines", Profile())[0].name == "A"
 
 
+def test_of_many_that_fit_the_best_hundred_are_told() -> None:
+    there = world(ASKER, *(airline(f"A{number:03}", price=float(number)) for number in range(300)))
+    found, why = choose(there, "Reservation", "traveller", "Airlines", CHEAP)
+    assert (found.name, len(why.scored), why.scored[-1].service) == ("A000", 100, "A099")
+
+
 def test_a_quality_that_is_not_told_is_the_worst() -> None:
     there = world(ASKER, airline("Silent"), airline("Told", price=900))
     assert choose(there, "Reservation", "traveller", "Airlines", CHEAP)[0].name == "Told"

@@ -10,6 +10,10 @@ from typing import cast
 
 from tocsin.app.duplicates import REMEMBERED_SECONDS, key_of_all
 from tocsin.app.embedded import EmbeddedEngine, readable
+from tocsin.app.implicit.implicit import FORGET_SECONDS as HISTORY_SECONDS
+from tocsin.app.implicit.implicit import Implicit, Means
+from tocsin.app.implicit.key import world_key
+from tocsin.app.interactions import FORGET_SECONDS
 from tocsin.app.node import Node
 from tocsin.app.outbox_engine import POLL_SECONDS, OutboxEngine
 from tocsin.app.registrations import LOOK_SECONDS
@@ -44,6 +48,8 @@ WEIGH_SECONDS = 1.0
 RETAIN_SECONDS = 10.0
 DRAIN_SECONDS = 10.0
 FIRST_COOL_DOWN = 1.0
+PEER_SECONDS = 30.0
+PEER_BYTES = 64 << 20  # of an answer of another node: the part of the world that this one may know
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 Work = Callable[[], Awaitable[None]]
 
@@ -59,6 +65,7 @@ async def open_node(
     async with contextlib.AsyncExitStack() as stack:
         store, log, outcomes = _open_files(settings, stack, report)
         store.set_meta("base_url", base_url)
+        key = world_key(settings.implicit.key_file, store)
         reader = LogReader(settings.data / "log")
         _catch_up(store, reader)
         guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
@@ -79,8 +86,11 @@ async def open_node(
         node.current.start(reader)
         await sending.offer_redriven()
         node.publishers.start(client, store.current())
+        node.implicit = _implicit(node, key, guard, report, stack)
+        await node.implicit.start()
         async with _background(node, report):
             yield node
+        await node.implicit.close()
         await node.publishers.close()
         await node.consumers.close()
         await deliverer.drain(DRAIN_SECONDS)
@@ -125,9 +135,19 @@ def _trust(settings: Settings) -> Trust:
     return trust
 
 
-def _deliverer(node: Node, client: Senders) -> Deliverer:
-    sending, asked = node.sending, node.settings.delivery
-    patience = DeliverySettings(
+def _implicit(
+    node: Node, key: bytes, guard: AddressGuard, report: Callable[[str], None], stack: contextlib.AsyncExitStack
+) -> Implicit:
+    """With a client of its own: other nodes answer later, and more, than consumers."""
+    settings = node.settings
+    client = HttpClient(timeout=PEER_SECONDS, guard=guard, trust=_trust(settings), max_body=PEER_BYTES)
+    stack.push_async_callback(client.close)
+    return Implicit(node, settings.implicit, Means(node.store.implicit, client, key, _patience(settings), report))
+
+
+def _patience(settings: Settings) -> DeliverySettings:
+    asked = settings.delivery
+    return DeliverySettings(
         window=asked.queue,
         attempts=asked.attempts,
         first_delay=asked.first_backoff,
@@ -136,9 +156,13 @@ def _deliverer(node: Node, client: Senders) -> Deliverer:
         cool_down=min(FIRST_COOL_DOWN, asked.breaker_cooldown),
         longest_cool_down=asked.breaker_cooldown,
     )
+
+
+def _deliverer(node: Node, client: Senders) -> Deliverer:
+    sending = node.sending
     return Deliverer(
         client,
-        patience,
+        _patience(node.settings),
         prepare=sending.prepare,
         settled=sending.settled,
         backlog=sending.backlog,
@@ -160,6 +184,8 @@ async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterato
         (REAP_SECONDS, lambda: _reap(node)),
         (RETAIN_SECONDS, lambda: retain(node)),
         (LOOK_SECONDS, node.publishers.look),
+        (HISTORY_SECONDS, node.implicit.forget),
+        (FORGET_SECONDS, node.interactions.forget),
     ]
     if isinstance(node.engine, OutboxEngine):
         engine, most = node.engine, node.settings.limits.outbox_rows

@@ -18,6 +18,8 @@ from tocsin.app.current import CurrentMessages
 from tocsin.app.direct import Direct
 from tocsin.app.duplicates import Duplicates, key_of_all
 from tocsin.app.embedded import EmbeddedEngine
+from tocsin.app.implicit.implicit import Implicit
+from tocsin.app.interactions import Interactions
 from tocsin.app.lease import granted, standing
 from tocsin.app.outbox_engine import OutboxEngine
 from tocsin.app.pulling import PullPoints
@@ -60,6 +62,8 @@ _Waiting = tuple["asyncio.Future[int]", int, Waited]
 class Node(Registry, Pulls, Synchronising, Consuming):
     """Implements `tocsin.wire.port.Broker`. Made by `tocsin.app.lifecycle.open_node`, inside the running loop."""
 
+    implicit: Implicit  # set when it is opened
+
     def __init__(
         self,
         name: NodeName,
@@ -85,6 +89,8 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         self.topic_space = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed)
         self.publishers = Registrations(store.registrations, guard, base_url, self.now)
         self.consumers = Consumers(settings, base_url, store, self._subscriptions, self._changing, self.cancel)
+        kept = settings.implicit.retention
+        self.interactions = Interactions(self, store.requests, settings.data / "log", kept)
         self.accepted: Counter[str] = Counter()
         self.repeated = 0
         log.on_durable, log.on_failed = self._durable, self._failed
@@ -166,6 +172,13 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         made = Subscription(name, owner, consumer, request.end_to, request.form, request.filters, since, expires)
         await self._change(made)
         return made
+
+    async def subscribe_for_good(self, request: Subscribe, *, owner: str | None = None) -> Subscription:
+        """Until it is ended: what stands for one service's request to another has no lease."""
+        made = await self.subscribe(request, owner=owner)
+        lasting = msgspec.structs.replace(made, expires=None)
+        await self._change(lasting)
+        return lasting
 
     async def replace(self, subscription: str, request: Subscribe) -> Subscription:
         """Asks for something else from now on; what waits already was asked for, and goes where it was to go."""

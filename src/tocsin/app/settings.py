@@ -110,6 +110,17 @@ class TcpSettings(Struct, frozen=True):
     port: Annotated[int | None, optional(whole(0, 65535))] = None
 
 
+class ImplicitSettings(Struct, frozen=True):
+    """`registry` is the node that keeps the world, `history` the one with the central history; none is this one, and
+    the registry's. What forgets its messages after `retention` would take a copy that comes later for a new one."""
+
+    registry: Annotated[str | None, optional(BASE_URL)] = None
+    history: Annotated[str | None, optional(BASE_URL)] = None
+    key_file: Annotated[Path | None, optional(FILE_NAME)] = None
+    limit: Count = 10_000
+    retention: Duration = 86_400.0
+
+
 class PipelineSettings(Struct, frozen=True):
     batch_rows: Count = 10_000
     trigger_ms: Annotated[int, whole(0)] = 200
@@ -130,6 +141,7 @@ class Settings(Struct, frozen=True):
     access: AccessSettings = AccessSettings()
     tls: TlsSettings = TlsSettings()
     topics: TopicSettings = TopicSettings()
+    implicit: ImplicitSettings = ImplicitSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -307,11 +319,13 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield f"{_shown(settings, 'delivery.mode')} needs the embedded engine, not {_shown(settings, 'engine')}"
     if settings.access.on and settings.access.open:
         yield f"{_shown(settings, 'access.on')} is the contrary of {_shown(settings, 'access.open')}"
-    yield from _incomplete_tls(settings)
+    yield from _incomplete(settings)
 
 
-def _incomplete_tls(settings: Settings) -> Iterator[str]:
+def _incomplete(settings: Settings) -> Iterator[str]:
     for name, needs in [
+        ("implicit.registry", "implicit.key_file"),
+        ("implicit.history", "implicit.key_file"),
         ("tls.key", "tls.certificate"),
         ("tls.client_ca", "tls.certificate"),
         ("tls.require_client", "tls.client_ca"),

@@ -11,9 +11,13 @@ from tocsin.cli import (
     clients,
     configuration,
     doctor,
+    implicit,
+    ino,
+    interactions,
     lab,
     letters,
     mediation,
+    notifiers,
     pipeline,
     secrets,
     subscriptions,
@@ -33,6 +37,10 @@ for commands in (broker, clients, mediation, letters, configuration, doctor):
 application.add_typer(pipeline.application, name="pipeline")
 application.add_typer(benches.application, name="bench")
 application.add_typer(lab.application, name="lab")
+application.add_typer(implicit.application, name="implicit")
+application.add_typer(ino.application, name="ino")
+application.add_typer(notifiers.application, name="notifiers")
+application.add_typer(interactions.application, name="interact")
 application.add_typer(secrets.application, name="secrets")
 application.add_typer(users.application, name="users")
 application.add_typer(subscriptions.application, name="subscriptions")

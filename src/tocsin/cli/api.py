@@ -1,9 +1,9 @@
 """The broker's JSON API, asked from a command."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote
 
 import typer
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tocsin.client import Client
 
 PAGE = 1000
+Found = TypeVar("Found")
 _OF_DIALECTS = ("dialect", "digest")
 
 
@@ -51,6 +52,17 @@ def ask(connection: Connection, method: str, path: str, body: bytes = b"", kind:
         found.append(await _asked(connection, method, path, body, kind))
 
     connection.run(work)
+    return found[0]
+
+
+def through(connection: Connection, work: "Callable[[Client], Awaitable[Found]]") -> Found:
+    """What comes of work with a client; whatever goes wrong ends the command in a sentence."""
+    found: list[Found] = []
+
+    async def run(client: "Client") -> None:
+        found.append(await work(client))
+
+    connection.run(run)
     return found[0]
 
 

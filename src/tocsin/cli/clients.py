@@ -84,6 +84,7 @@ def subscribe(
     together: Annotated[int, typer.Option(help="How many may come in one message.", min=1)] = 1,
     secret: Annotated[str, typer.Option(help="The name of a secret to sign or authorise with.")] = "",
     consent: Annotated[bool, typer.Option("--consent", help="Ask the consumer first (CloudEvents).")] = False,
+    thin: Annotated[bool, typer.Option("--thin", help="Tell where the data is, not the data.")] = False,
     json: options.Json = False,
 ) -> None:
     """Subscribe a consumer, or this terminal with --print."""
@@ -94,9 +95,10 @@ def subscribe(
     if pulled and not show:
         fail("--pull goes with --print; `tocsin pull` fetches from a pull point", WRONG_USE)
     about: dict[str, Any] = _about(topic, topic_dialect, namespace, expires, start)
-    form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent}
-    if pulled and form != {"mode": "", "together": 1, "secret": "", "consent": False}:
-        fail("--mode, --together, --secret and --consent are about what is sent, and with --pull nothing is", WRONG_USE)
+    form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent, "thin": thin}
+    if pulled and form != {"mode": "", "together": 1, "secret": "", "consent": False, "thin": False}:
+        names = "--mode, --together, --secret, --consent and --thin"
+        fail(f"{names} are about what is sent, and with --pull nothing is", WRONG_USE)
     _check_form(connection.dialect, mode, together)
 
     async def work(client: "Client") -> None:

@@ -16,6 +16,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
 from tocsin.client import client as asynchronous
 from tocsin.client.answers import ClientError
+from tocsin.client.blocking_world import Notifiers, World
 from tocsin.client.consumer import Consumer as AsyncConsumer
 from tocsin.client.consumer import Received
 from tocsin.client.values import Ended, Lease, Options
@@ -144,6 +145,8 @@ class Client:
         )
         self.dialect, self.broker = self._client.dialect, self._client.broker
         self._loop = _Loop()
+        self.world = World(self._loop, self._client.world)
+        self.notifiers = Notifiers(self._loop, self._client.notifiers)
 
     def __enter__(self) -> Self:
         return self
@@ -172,6 +175,16 @@ class Client:
     current_message = _twin(asynchronous.Client.current_message)
     register_publisher = _twin(asynchronous.Client.register_publisher)
     destroy_registration = _twin(asynchronous.Client.destroy_registration)
+    serving = _twin_context(asynchronous.Client.serving)
+    patterns = _twin(asynchronous.Client.patterns)
+    ask = _twin(asynchronous.Client.ask)
+    answer = _twin(asynchronous.Client.answer)
+    tell = _twin(asynchronous.Client.tell)
+    end_request = _twin(asynchronous.Client.end_request)
+    request = _twin(asynchronous.Client.request)
+    requests = _twin(asynchronous.Client.requests)
+    interactions = _twin(asynchronous.Client.interactions)
+    fetch = _twin(asynchronous.Client.fetch)
     get = _twin(asynchronous.Client.get)
     post = _twin(asynchronous.Client.post)
 

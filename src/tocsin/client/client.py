@@ -15,6 +15,7 @@ from tocsin.client import keeping, requests
 from tocsin.client.answers import ClientError
 from tocsin.client.connection import Connection, Credentials, now, trust_of
 from tocsin.client.consumer import Consumer, Handler, Told, Whole
+from tocsin.client.interactions import Interacting
 from tocsin.client.json_speech import JSON, JsonSpeech, decoded
 from tocsin.client.soap_speech import SoapSpeech
 from tocsin.client.speech import Speech
@@ -33,6 +34,7 @@ from tocsin.client.values import (
     topic_of,
     wanted,
 )
+from tocsin.client.world import Notifiers, World
 from tocsin.mediation import cloudevents
 from tocsin.mediation.dialects import NAMES
 from tocsin.model.identity import MessageId
@@ -44,12 +46,12 @@ DIALECTS = NAMES
 AT_ONCE = 20.0  # seconds that one request waits at the broker; a longer wait is several of them
 
 
-class Client:
+class Client(Interacting):
     """The same calls whatever the dialect; what a dialect has no operation for is a `ClientError` that says who has.
 
     `user` and `password` are shown as HTTP Basic, with `digest` in the header of WS-Security; `token` as Bearer.
     `endpoint` is where SOAP requests go that create something, for producers that are not a broker of ours. `http` is
-    shared with others and stays open.
+    shared with others and stays open. `world` and `notifiers` are for implicit notification.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Client:
             raise ClientError("a digest is made of a user and a password, and travels in SOAP; choose such a dialect")
         trust = trust_of(ca_file, client_cert, client_key)
         self._connection = Connection(broker, Credentials(user, password, token, digest), trust, http)
+        self.world, self.notifiers = World(self._connection), Notifiers(self._connection)
         self._speech: Speech = JsonSpeech(self._connection, rules)
         if rules.is_soap:
             self._speech = SoapSpeech(self._connection, rules, soap, endpoint)
@@ -130,6 +133,7 @@ class Client:
         secret: str = "",
         consent: bool = False,
         end_to: str = "",
+        thin: bool = False,
     ) -> Lease:
         """What is about `topic`, or everything, is sent to the address `consumer` from now on.
 
@@ -138,7 +142,8 @@ class Client:
         dialect prefers. Up to `together` notifications come in one message, where the format has room for several.
         With `start` it begins in the past: at an offset of the log, or a time. `secret` is the name of a secret at the
         broker that deliveries are signed or authorised with, `consent` has the consumer asked first, and `end_to` is
-        who is told of an end that nobody asked for (WS-Eventing).
+        who is told of an end that nobody asked for (WS-Eventing). With `thin` the consumer is told of each message
+        without its data, which `fetch` gets.
         """
         options = Options(
             topic=topic,
@@ -151,6 +156,7 @@ class Client:
             secret=secret,
             consent=consent,
             end_to=end_to,
+            thin=thin,
         )
         asked = wanted(consumer, options)
         requests.check_form(self._rules, asked)

@@ -58,6 +58,7 @@ class JsonSpeech:
             "together": wanted.together if wanted.together != 1 else None,
             "secret": wanted.secret or None,
             "consent": wanted.consent,
+            "thin": wanted.thin,
         }
         return self._lease(await self._post(f"{self._api}/subscriptions", asked))
 

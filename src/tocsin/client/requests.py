@@ -112,6 +112,8 @@ def subscription(dialect: Dialect, message: Message, wanted: Wanted, now: Instan
             raise ClientError(f"{dialect.title} has no place for {name} in what asks for a subscription")
     if wanted.consent:
         raise ClientError(f"{dialect.title} knows no consent of consumers; that is of CloudEvents over HTTP")
+    if wanted.thin:
+        raise ClientError(f"{dialect.title} has no place for thin; subscribe by the API, which takes any dialect")
     return values
 
 

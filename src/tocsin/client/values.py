@@ -85,6 +85,7 @@ class Options(TypedDict, total=False):
     secret: str
     consent: bool
     end_to: str
+    thin: bool
 
 
 class Wanted(Struct, frozen=True):
@@ -101,6 +102,7 @@ class Wanted(Struct, frozen=True):
     secret: str = ""
     consent: bool = False
     end_to: str = ""
+    thin: bool = False
 
     @property
     def raw(self) -> bool | None:

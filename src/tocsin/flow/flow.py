@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tocsin.flow.lifetime import expiry_of
 from tocsin.flow.services import NOTIFIERS, addressed_by
+from tocsin.flow.thin import thinned
 from tocsin.matching.engine import Engine
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import Reading, customise
@@ -40,7 +41,9 @@ class Flow:
         return self._engine.match(notification)
 
     def deliver(self, notification: Notification, subscription: Subscription) -> Delivery:
-        headers, body = customise(notification, subscription, self._base_url)
+        form = subscription.form
+        told = thinned(notification, form.dialect, self._base_url) if form.thin else notification
+        headers, body = customise(told, subscription, self._base_url)
         to = subscription.consumer or Endpoint("")
         return _delivery(notification, subscription, to, headers, body)
 
@@ -60,4 +63,4 @@ def unmade(notification: Notification, subscription: Subscription, problem: Exce
 
 def _delivery(said: Notification, subscription: Subscription, to: Endpoint, headers: Pairs, body: bytes) -> Delivery:
     match, expires = Match(said.id, subscription.id), expiry_of(said) if said.attributes else None
-    return Delivery(match, said.at, said.index, to, headers, body, when=said.when, expires=expires)
+    return Delivery(match, said.at, said.index, to, headers, body, 0, said.when, expires)

@@ -34,7 +34,8 @@ def told(copy: Copy, topic: Topic, producer: str) -> tuple[Pairs, bytes]:
     `producer` is the address of the root notifier; the headers are those the door would have seen.
     """
     message = copy.message
-    way = (("root", message.root), ("sender", copy.sender), ("hop", str(copy.hop)), ("protocol", message.protocol))
+    sender = (("sender", copy.sender),) if copy.sender else ()  # none of what came from outside
+    way = (("root", message.root), *sender, ("hop", str(copy.hop)), ("protocol", message.protocol))
     about = (
         ("subject", str(topic)),
         ("topic", str(topic)),

@@ -192,6 +192,12 @@ def start_tag(data: bytes, element: Element) -> bytes | None:
     return None if tag is None or tag[1] != name[1:] or tag[0].endswith(b"/>") else tag[0]
 
 
+def text_in(element: Element) -> str:
+    """All text of an element, past comments and instructions; lxml's iterator takes long for a message of these."""
+    found: str = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    return found
+
+
 def text(value: str) -> bytes:
     """A carriage return has to be a reference, or it is read as a line feed (XML 1.0 s2.11)."""
     if "&" in value or "<" in value or ">" in value or "\r" in value:

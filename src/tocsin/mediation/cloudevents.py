@@ -61,6 +61,21 @@ def notifications(record: Accepted) -> tuple[Notification, ...]:
     return tuple(_of_batch(record, index, raw) for index, raw in enumerate(_batch(body)))
 
 
+def one_event(headers: Pairs, body: bytes) -> tuple[dict[str, str], Payload]:
+    """The attributes of a single event and its data, for a door that reads its topic as a label."""
+    known = dict(headers)
+    mode, charset = _told_mode(known.get("content-type", ""))
+    if mode == "batched":
+        raise Refusal("unsupported-delivery", f"one event at a time is taken here: {STRUCTURED}, or binary mode")
+    if mode == "binary":
+        attributes, payload = _binary(known, known.get("content-type", ""), body)
+    else:
+        body = body if charset == "utf-8" else _transcoded(body, charset)
+        attributes, payload = _structured(_decoded(body), body)
+    check(attributes)
+    return attributes, Payload(checked_media_type(payload.media_type), payload.data)
+
+
 def _of_one(record: Accepted, body: bytes) -> Notification:
     """Senders repeat themselves: what was read in full once is known again by what does not change."""
     event = _decoded(body)

@@ -1,6 +1,7 @@
 """Which dialect a message is in, and the rules that read and write it."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec import Struct
 
@@ -10,7 +11,7 @@ from tocsin.mediation.operations import Answer, Context, Done, Ended, Reply, Req
 from tocsin.mediation.registry import BY_NAME as BY_NAME
 from tocsin.mediation.registry import DIALECTS as DIALECTS
 from tocsin.mediation.registry import NAMES as NAMES
-from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.rules import Dialect, Message, Write
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import PUBLISH_DOOR as PUBLISH_DOOR
 from tocsin.mediation.topics import topic_of_door
@@ -134,12 +135,17 @@ def end_notice(ended: Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | N
 
 
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
-    dialect = BY_NAME.get(subscription.form.dialect)
-    if dialect is not None and dialect.is_soap:
-        return templates.customise(dialect, notification, subscription, base_url)
-    if dialect is None or dialect.write is None:
+    write = _WRITERS.get(subscription.form.dialect)
+    if write is None:
         raise Refusal("unsupported-delivery", f"no rules to write {subscription.form.dialect!r}")
-    return dialect.write(notification, subscription, base_url)
+    return write(notification, subscription, base_url)
+
+
+def _writer(dialect: Dialect) -> Write | None:
+    return partial(templates.customise, dialect) if dialect.is_soap else dialect.write
+
+
+_WRITERS = {each.name: _writer(each) for each in DIALECTS}
 
 
 Reading = Envelope | Recalled

@@ -7,6 +7,7 @@ and optional is none, absent and required is a fault. What no entry names is ign
 import re
 from collections.abc import Mapping
 
+from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation.rules import Entry, Path
 from tocsin.model.refusal import Refusal
@@ -85,7 +86,7 @@ def is_uri(text: str) -> bool:
 
 
 def whole_text(element: Element) -> str:
-    return "".join(map(str, element.itertext())) if len(element) else element.text or ""
+    return xml.text_in(element) if len(element) else element.text or ""
 
 
 def uri_of(element: Element | None) -> str:

@@ -63,6 +63,7 @@ XPATH_10 = "http://www.w3.org/TR/1999/REC-xpath-19991116"
 TOCSIN = "urn:tocsin:payload"
 POLICY = "urn:tocsin:policy"
 RESOURCE = "urn:tocsin:resource"
+NOTIFIER = "urn:tocsin:notifier"
 XML = "http://www.w3.org/XML/1998/namespace"
 
 SOAP_VERSIONS = {SOAP_11: "1.1", SOAP_12: "1.2"}

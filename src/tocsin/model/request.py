@@ -41,7 +41,7 @@ class Scored(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """Why that producer: all that fit, the best first, and how many each condition excluded."""
+    """Why that producer: those that fit, the best hundred of them, and how many each condition excluded."""
 
     scored: tuple[Scored, ...]
     excluded: Mapping[str, int] = {}

@@ -1,6 +1,7 @@
 """The interaction taxonomy (paper 000 s2.1): eight patterns by name, and who is told by each."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from heapq import nsmallest
 from typing import Literal
 
 from msgspec import Struct
@@ -9,6 +10,8 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.request import Choice, Preference, Profile, Request, Scored
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
+
+MOST_SCORED = 100
 
 
 class Pattern(Struct, frozen=True):
@@ -114,7 +117,7 @@ def choose(world: World, topic: str, asker: str, category: str, profile: Profile
         fitting = kept
     if not fitting:
         raise _nobody(topic, len(world.services), excluded)
-    scored = tuple(sorted(_scored(fitting, profile.qualities), key=lambda each: (-each.score, each.service)))
+    scored = _scored(fitting, profile.qualities)
     return world.services[scored[0].service], Choice(scored, excluded)
 
 
@@ -151,17 +154,16 @@ def _within(service: Service, quality: str, least: float | None, most: float | N
     return value is not None and (least is None or value >= least) and (most is None or value <= most)
 
 
-def _scored(services: Collection[Service], qualities: Mapping[str, Preference]) -> list[Scored]:
+def _scored(services: Collection[Service], qualities: Mapping[str, Preference]) -> tuple[Scored, ...]:
+    """The best, the first by name among equals; no more than people read."""
     weight = sum(each.weight for each in qualities.values()) or 1.0
     parts = {name: _parts(services, name, asked) for name, asked in qualities.items()}
-    return [
-        Scored(
-            service.name,
-            round(sum(asked.weight * parts[name][service.name] for name, asked in qualities.items()) / weight, 6),
-            {name: round(parts[name][service.name], 6) for name in qualities},
-        )
-        for service in services
-    ]
+    scores = {
+        each.name: round(sum(asked.weight * parts[name][each.name] for name, asked in qualities.items()) / weight, 6)
+        for each in services
+    }
+    best = nsmallest(MOST_SCORED, scores, key=lambda name: (-scores[name], name))
+    return tuple(Scored(each, scores[each], {name: round(parts[name][each], 6) for name in parts}) for each in best)
 
 
 def _parts(services: Collection[Service], name: str, asked: Preference) -> dict[str, float]:

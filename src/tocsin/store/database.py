@@ -13,9 +13,11 @@ from tocsin.store import (
     consents,
     current_messages,
     dead_letters,
+    implicit,
     progress,
     pull_points,
     registrations,
+    requests,
     secrets,
     topic_namespaces,
     users,
@@ -33,6 +35,8 @@ _SCHEMA = (
     ";".join((pull_points.SCHEMA, current_messages.SCHEMA)),
     users.SCHEMA,
     consents.ADDRESSES,
+    implicit.SCHEMA,
+    requests.SCHEMA,
 )
 
 
@@ -50,6 +54,8 @@ class Store:
         self.users = users.Users(connection)
         self.pull_points = pull_points.PullPointTable(connection)
         self.current_messages = current_messages.CurrentMessageTable(connection)
+        self.implicit = implicit.ImplicitTables(connection)
+        self.requests = requests.RequestTable(connection)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Self:

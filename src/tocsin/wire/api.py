@@ -28,13 +28,16 @@ from tocsin.wire.documents import (
     SubscribeRequest,
     SubscriptionDocument,
 )
+from tocsin.wire.interactions_api import InteractionHandlers
+from tocsin.wire.notifiers_api import DISSEMINATIONS, NOTIFIERS, NotifierHandlers
 from tocsin.wire.port import Broker
 from tocsin.wire.pull_api import PullHandlers
+from tocsin.wire.queries import asked_flag, asked_limit, asked_whole
 from tocsin.wire.registrations_api import RegistrationHandlers
 from tocsin.wire.sockets import socket_routes
 from tocsin.wire.topics_api import TOPICS, TopicHandlers
+from tocsin.wire.world_api import WORLD, WorldHandlers
 
-MOST_ITEMS = 1000
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -87,21 +90,37 @@ def api(gate: Gate) -> Starlette:
         *socket_routes(),
         _at("/api/registrations", GET=handlers.registrations, POST=handlers.register),
         _at("/api/registrations/{id}", GET=handlers.registration, DELETE=handlers.destroy_registration),
+        *_world_routes(),
+        *_interaction_routes(),
+        _at(NOTIFIERS, GET=handlers.notifiers, POST=handlers.create_notifier),
+        _at(NOTIFIERS + "/{name}", GET=handlers.notifier, DELETE=handlers.remove_notifier),
+        _at(NOTIFIERS + "/{name}/publish", POST=handlers.publish_through),
+        _at(DISSEMINATIONS, GET=handlers.disseminations),
+        _at(DISSEMINATIONS + "/{id}", GET=handlers.dissemination),
         _at("/api/status", GET=handlers.status),
         _at("/api/openapi.json", GET=handlers.openapi),
         _at("/healthz", GET=handlers.healthz),
     ]
     application = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
-    application.state.gate = gate
+    application.state.gate, application.state.editing = gate, asyncio.Lock()
     return application
 
 
-class _Handlers(CeSubscriptionHandlers, ConsumerHandlers, PullHandlers, RegistrationHandlers, TopicHandlers):
+class _Handlers(
+    CeSubscriptionHandlers,
+    ConsumerHandlers,
+    InteractionHandlers,
+    NotifierHandlers,
+    PullHandlers,
+    RegistrationHandlers,
+    TopicHandlers,
+    WorldHandlers,
+):
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
 
     async def subscriptions(self, request: Request) -> Response:
-        limit = _limit(request)
+        limit = asked_limit(request)
         found = self._broker.subscriptions(request.query_params.get("after", ""), limit)
         tallies = await self._broker.tallies([each.id for each in found])
         items = [SubscriptionDocument.of(each, tallies[each.id]) for each in found]
@@ -132,13 +151,13 @@ class _Handlers(CeSubscriptionHandlers, ConsumerHandlers, PullHandlers, Registra
 
     async def unsubscribe(self, request: Request) -> Response:
         """By the subscriber; with `cancel` by somebody else, and the subscriber is told."""
-        end = self._broker.cancel if _flag(request, "cancel") else self._broker.unsubscribe
+        end = self._broker.cancel if asked_flag(request, "cancel") else self._broker.unsubscribe
         await end(request.path_params["id"])
         return Response(status_code=204)
 
     async def dead_letters(self, request: Request) -> Response:
-        limit = _limit(request)
-        after = _number(request, "after", 0)
+        limit = asked_limit(request)
+        after = asked_whole(request, "after", 0)
         subscription = request.query_params.get("subscription")
         found = await asyncio.to_thread(self._broker.dead_letters, after, limit, subscription)
         items = [DeadLetterDocument.of(each) for each in found]
@@ -169,6 +188,52 @@ class _Handlers(CeSubscriptionHandlers, ConsumerHandlers, PullHandlers, Registra
             return msgspec.json.decode(body or b"{}", type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise Refusal("malformed", str(error)) from None
+
+
+def _interaction_routes() -> list[Route]:
+    handlers = _Handlers
+    return [
+        _at("/api/patterns", GET=handlers.patterns),
+        _at("/api/requests", GET=handlers.requests, POST=handlers.ask),
+        _at("/api/requests/{id}", GET=handlers.request, DELETE=handlers.end_request),
+        _at("/api/requests/{id}/answer", POST=handlers.answer),
+        _at("/api/interactions", GET=handlers.interactions, POST=handlers.tell),
+        _at("/api/notifications/{offset}/{index}", GET=handlers.notification),
+    ]
+
+
+def _world_routes() -> list[Route]:
+    """Topics and categories may have a slash in their names."""
+    handlers = _Handlers
+    return [
+        _at(WORLD, GET=handlers.world, PUT=handlers.put_world),
+        _at(f"{WORLD}/topics", GET=handlers.world_topics),
+        _at(
+            f"{WORLD}/topics/{{name:path}}",
+            GET=handlers.world_topic,
+            PUT=handlers.put_world_topic,
+            DELETE=handlers.remove_world_topic,
+        ),
+        _at(f"{WORLD}/categories", GET=handlers.categories),
+        _at(
+            f"{WORLD}/categories/{{name:path}}",
+            GET=handlers.category,
+            PUT=handlers.put_category,
+            DELETE=handlers.remove_category,
+        ),
+        _at(f"{WORLD}/services", GET=handlers.services),
+        _at(
+            f"{WORLD}/services/{{name}}",
+            GET=handlers.service,
+            PUT=handlers.put_service,
+            DELETE=handlers.remove_service,
+        ),
+        _at(f"{WORLD}/edges", GET=handlers.edges, PUT=handlers.put_edge, DELETE=handlers.remove_edge),
+        _at(f"{WORLD}/edges/votes", POST=handlers.vote),
+        _at(f"{WORLD}/rules", GET=handlers.rules, PUT=handlers.put_rules),
+        _at(f"{WORLD}/neighbours", GET=handlers.neighbours),
+        _at(f"{WORLD}/history", GET=handlers.world_history),
+    ]
 
 
 def _at(path: str, **handlers: Callable[[_Handlers, Request], Awaitable[Response]]) -> Route:
@@ -215,23 +280,3 @@ async def _not_allowed(request: Request, error: Exception) -> Response:
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(value), status, headers, "application/json")
-
-
-def _limit(request: Request) -> int:
-    return max(1, min(_number(request, "limit", 100), MOST_ITEMS))
-
-
-def _flag(request: Request, name: str) -> bool:
-    text = request.query_params.get(name, "false")
-    if text not in ("true", "false"):
-        raise Refusal("malformed", f"{name}={text!r} is neither true nor false")
-    return text == "true"
-
-
-def _number(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not text.isdecimal() or len(text) > 18:
-        raise Refusal("malformed", f"{name}={text!r} is not a whole number")
-    return int(text)

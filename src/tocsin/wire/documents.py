@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
-from msgspec import Meta, Struct, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from tocsin.mediation import cloudevents, times
 from tocsin.mediation.dialects import BY_NAME, NAMES
@@ -53,7 +53,7 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What `consumer` is sent, of the topics that match; every topic without `topic`.
 
     In CloudEvents unless another `dialect` is named; `mode` is how those are sent, and `binary` is raw in SOAP. A batch
-    has up to `together` events.
+    has up to `together` events. With `thin` it is told where each can be fetched, and not its data.
     """
 
     consumer: Annotated[str, Meta(min_length=1, max_length=2048)]
@@ -67,6 +67,7 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     secret: str | None = None
     consent: bool = False
     together: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    thin: bool = False
 
     def normalised(self, now: Instant) -> Subscribe:
         return Subscribe(
@@ -85,7 +86,8 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
             raise Refusal("unsupported-delivery", text)
         wrapped = self.mode != "binary" and (rules.wrapped is not None or not rules.is_soap)
         together = self.together or (TOGETHER if self.mode == "batched" else 1)
-        return Form(rules.name, "1.2" if rules.is_soap else None, rules.addressing, wrapped, together=together)
+        soap = "1.2" if rules.is_soap else None
+        return Form(rules.name, soap, rules.addressing, wrapped, together=together, thin=self.thin)
 
     def _filters(self) -> tuple[Filter, ...]:
         if self.topic is None:
@@ -124,6 +126,7 @@ class SubscriptionDocument(Struct, frozen=True):
     dead_letters: int = 0
     secret: str | None = None
     consent: bool = False
+    thin: bool | UnsetType = UNSET  # told where it is so
 
     @classmethod
     def of(cls, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> "SubscriptionDocument":
@@ -140,6 +143,7 @@ class SubscriptionDocument(Struct, frozen=True):
             *tally,
             None if subscription.consumer is None else subscription.consumer.secret,
             subscription.consumer is not None and subscription.consumer.consent,
+            subscription.form.thin or UNSET,
         )
 
 

@@ -7,6 +7,10 @@ from tocsin.wire.access import Gate
 from tocsin.wire.api import api
 from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, send_reply
 from tocsin.wire.events_door import EventsDoor
+from tocsin.wire.notifier_door import PATH as NOTIFIERS
+from tocsin.wire.notifier_door import NotifierDoor
+from tocsin.wire.peer_door import PeerDoor, PeerPort
+from tocsin.wire.peer_messages import PATH as PEERS
 from tocsin.wire.port import Broker
 from tocsin.wire.soap_door import SoapDoor
 from tocsin.wire.topics_api import TOPICS
@@ -14,10 +18,12 @@ from tocsin.wire.webhook_options import options
 from tocsin.wire.wsdl_door import description
 
 
-def doors(broker: Broker, gate: Gate | None = None) -> Application:
-    """Without a gate they stand open."""
+def doors(broker: Broker, gate: Gate | None = None, peers: PeerPort | None = None) -> Application:
+    """Without a gate they stand open; without `peers` there is no door for other nodes."""
     gate = gate or Gate(broker)
     soap_door, events, rest = SoapDoor(broker, gate.admit), EventsDoor(gate), api(gate)
+    notifiers = NotifierDoor(gate)
+    peer_door = rest if peers is None else PeerDoor(peers)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -40,6 +46,10 @@ def doors(broker: Broker, gate: Gate | None = None) -> Application:
                 await (soap_door(scope, receive, send) if scope["method"] == "POST" else send_reply(send, only("POST")))
             elif path == events_door.PATH:
                 await events(scope, receive, send)
+            elif path.startswith(NOTIFIERS):
+                await notifiers(scope, receive, send)
+            elif path == PEERS or path.startswith(f"{PEERS}/"):
+                await peer_door(scope, receive, send)
             else:
                 await rest(scope, receive, send)
         except Disconnected:

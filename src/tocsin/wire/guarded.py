@@ -16,7 +16,11 @@ from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.wire.guarded_consumers import GuardedConsumers
+from tocsin.wire.guarded_implicit import GuardedImplicit
+from tocsin.wire.guarded_interactions import GuardedInteractions
 from tocsin.wire.guarded_registry import GuardedRegistry
+from tocsin.wire.implicit_port import ImplicitPort
+from tocsin.wire.interactions_port import InteractionsPort
 from tocsin.wire.port import Allowed, Broker, PullPointState, Seen
 
 Known = Callable[[str], Principal | None]
@@ -32,6 +36,14 @@ class Guarded(GuardedConsumers, GuardedRegistry):
         self._broker: Broker = broker
         self._principal, self._known = principal, known
         self.base_url, self.body_limit = broker.base_url, broker.body_limit
+
+    @property
+    def implicit(self) -> ImplicitPort:
+        return GuardedImplicit(self._broker.implicit, self._principal)
+
+    @property
+    def interactions(self) -> InteractionsPort:
+        return GuardedInteractions(self._broker, self._principal)
 
     def now(self) -> Instant:
         return self._broker.now()

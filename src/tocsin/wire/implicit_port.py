@@ -6,6 +6,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from tocsin.model.identity import MessageId, Pairs
+from tocsin.model.names import Topic
 from tocsin.model.notification import Payload
 from tocsin.routing.implicit.messages import Copy
 from tocsin.routing.implicit.result import Dissemination
@@ -42,6 +43,10 @@ class ImplicitPort(Protocol):
         """As it stands, to read. Refused where another node keeps it."""
         ...
 
+    def topic(self, label: str) -> Topic:
+        """Of a topic of the world its path, which every node knows."""
+        ...
+
     async def change_world(self, changes: Sequence[Change], by: str) -> int:
         """All of them or none; returns the version when it is on disk."""
         ...
@@ -68,12 +73,20 @@ class ImplicitPort(Protocol):
         """A copy whose proof was checked, or a stranger's as a message of its own; returns when it is on disk."""
         ...
 
+    async def pass_on(self, copies: Sequence[Copy]) -> None:
+        """Copies whose root may be elsewhere, each to where its receiver is told; all of them are on disk, or none."""
+        ...
+
     def proof(self, copy: Copy) -> str:
         """What shows that a node of this world made the copy."""
         ...
 
     async def dissemination(self, message: str, seconds: float = 0.0) -> Dissemination:
         """Of a message that was published through a notifier of this node; waits so long for its end."""
+        ...
+
+    async def publication(self, message: str) -> tuple[MessageId, str, str, str]:
+        """Of that message: id, root, topic, protocol."""
         ...
 
     async def disseminations(self, limit: int) -> Sequence[tuple[MessageId, str, str, str]]:

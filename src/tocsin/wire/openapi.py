@@ -5,7 +5,18 @@ from typing import Any
 import msgspec
 
 from tocsin import __version__
-from tocsin.wire import consumers_api, documents, pull_documents, registrations_api, sockets, topics_api
+from tocsin.wire import (
+    consumers_api,
+    documents,
+    interactions_documents,
+    openapi_notifiers,
+    openapi_world,
+    pull_documents,
+    registrations_api,
+    sockets,
+    topics_api,
+    world_documents,
+)
 
 _KINDS = (
     consumers_api.SecretRequest,
@@ -17,14 +28,17 @@ _KINDS = (
     documents.SubscriptionDocument,
     documents.DeadLetterDocument,
     documents.TopicDocument,
+    *openapi_notifiers.KINDS,
     pull_documents.PullPointRequest,
     pull_documents.PullPointDocument,
     pull_documents.MessageDocument,
     pull_documents.CurrentMessageDocument,
     sockets.Acknowledgement,
     topics_api.TopicNamespaceDocument,
+    *world_documents.KINDS,
     registrations_api.RegisterRequest,
     registrations_api.RegistrationDocument,
+    *interactions_documents.KINDS.values(),
 )
 
 
@@ -66,6 +80,11 @@ _OF_SUBSCRIPTION = _query("subscription", "Those of this subscription", _TEXT)
 _NAMESPACE = _query("namespace", "The URI of the topic namespace", _TEXT)
 _CANCEL = _query("cancel", "As somebody else than the subscriber, who is told", _FLAG)
 _TOPIC = _query("topic", "A topic expression; names in Clark's form, or prefixes declared by xmlns:p=URI", _TEXT)
+_SERVICE = _query("service", "Those in which this service has a part", _TEXT)
+_STATE = _query("state", "Those that are so", {"type": "string", "enum": ["open", "answered", "ended"]})
+_BY = _query("by", "Who ends it; refused if that is not who asked", _TEXT)
+_OF_REQUEST = _query("request", "What became of this request", _TEXT)
+_OF_ASKING, _OF_TELLING = (_AFTER_LETTER, _STATE, _SERVICE), (_AFTER_LETTER, _OF_REQUEST, _SERVICE)
 _ACK = _query("ack", "Messages count as handed out when they are acknowledged, not when they are sent", _FLAG)
 
 
@@ -131,6 +150,9 @@ def _content(name: str, media_type: str = "application/json") -> dict[str, Any]:
 
 
 _ID = {"parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}]}
+_PLACE = {
+    "parameters": [{"name": name, "in": "path", "required": True, "schema": _NUMBER} for name in ("offset", "index")]
+}
 _PATHS: dict[str, Any] = {
     "/api/subscriptions": {
         "get": _operation("A page of subscriptions", "SubscriptionDocument[]", query=(_AFTER_ID, _LIMIT)),
@@ -219,10 +241,36 @@ _PATHS: dict[str, Any] = {
     | {"get": _socket("A WebSocket: each message is a MessageDocument, answers are Acknowledgement", query=(_ACK,))},
     "/api/stream": {"get": _stream("As the stream of a pull point that lasts as long as it", query=(_TOPIC,))},
     "/api/socket": {"get": _socket("As the socket of a pull point that lasts as long as it", query=(_TOPIC, _ACK))},
+    **openapi_notifiers.paths(_operation),
     "/events": {
         "post": _events(),
         "options": _open(_operation("May events be sent here? As web hooks ask (HTTP 1.1 Web Hooks s4)", None)),
     },
+    "/api/patterns": {"get": _operation("The eight patterns by which services interact", "PatternDocument[]")},
+    "/api/requests": {
+        "get": _operation("What services asked of each other", "RequestDocument[]", query=(*_OF_ASKING, _LIMIT)),
+        "post": _operation(
+            "Ask, by a pattern that a consumer begins", "RequestDocument", status="201", body="AskRequest"
+        ),
+    },
+    "/api/requests/{id}": _ID
+    | {
+        "get": _operation("One request", "RequestDocument"),
+        "delete": _operation("The consumer ends its request", None, status="204", query=(_BY,)),
+    },
+    "/api/requests/{id}/answer": _ID
+    | {"post": _operation("The producer answers", "ToldDocument", body="AnswerRequest")},
+    "/api/interactions": {
+        "get": _operation(
+            "Who asked, who answered, who was told", "InteractionDocument[]", query=(*_OF_TELLING, _LIMIT)
+        ),
+        "post": _operation(
+            "Tell, by a pattern that a producer begins", "ToldDocument", status="201", body="TellRequest"
+        ),
+    },
+    "/api/notifications/{offset}/{index}": _PLACE
+    | {"get": _operation("The data that a thin notice tells of, or as an event for who accepts one", None)},
+    **openapi_world.paths(_operation),
     "/api/status": {"get": _operation("What the node has done and is doing", None)},
 }
 _PROBLEM = {
@@ -246,4 +294,5 @@ _FIELDS = {
     "from": "An offset of the log or a time; what is kept from there on is sent first",
     "secret": "The name of a secret: messages are signed with it or carry it",
     "consent": "The consumer is asked before anything is sent to it",
+    "thin": "The consumer is told where each notification can be fetched, without its data",
 }

@@ -10,6 +10,8 @@ from tocsin.model.identity import Instant, Pairs
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 from tocsin.wire.consumers_port import ConsumersPort
+from tocsin.wire.implicit_port import ImplicitPort
+from tocsin.wire.interactions_port import InteractionsPort
 from tocsin.wire.registry_port import RegistryPort
 
 Allowed = Callable[[Notification], None]
@@ -32,6 +34,16 @@ class PullPointState(Protocol):
 class Broker(RegistryPort, ConsumersPort, Protocol):
     base_url: str
     body_limit: int
+
+    @property
+    def implicit(self) -> ImplicitPort:
+        """The notifiers, and the world they are in."""
+        ...
+
+    @property
+    def interactions(self) -> InteractionsPort:
+        """What services ask of each other, and tell."""
+        ...
 
     def now(self) -> Instant: ...
 

@@ -32,6 +32,10 @@ class PullPointRequest(SubscribeRequest, frozen=True, forbid_unknown_fields=True
     consumer: Literal[""] = ""
 
     def normalised(self, now: Instant) -> Subscribe:
+        if self.thin:
+            raise Refusal(
+                "unsupported-delivery", "a thin notice is for who is sent to; what is pulled is there already"
+            )
         return replace(super().normalised(now), consumer=None)
 
 

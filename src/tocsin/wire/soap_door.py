@@ -131,7 +131,7 @@ _ENVELOPE = (b"Envelope", "Envelope".encode("utf-16-le")[:-1])  # and of either 
 
 def _envelope(path: str, content_type: str, body: bytes) -> Reading | None:
     """None for XML that is not an envelope; SOAP 1.1 shares its media type with it."""
-    if "soap" not in content_type and not any(each in body[:2048] for each in _ENVELOPE):
+    if "soap" not in content_type and not _mentions_envelope(body):
         return None
     try:
         return dialects.open_soap(path, body)
@@ -139,6 +139,15 @@ def _envelope(path: str, content_type: str, body: bytes) -> Reading | None:
         if "soap" in content_type or _claims_to_be_soap(body):
             raise
         return None
+
+
+def is_envelope(body: bytes) -> bool:
+    """Of XML whose media type does not tell; what cannot be read may have been meant as one."""
+    return _mentions_envelope(body) and _claims_to_be_soap(body)
+
+
+def _mentions_envelope(body: bytes) -> bool:
+    return any(each in body[:2048] for each in _ENVELOPE)
 
 
 def _claims_to_be_soap(body: bytes) -> bool:

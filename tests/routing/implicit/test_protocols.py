@@ -222,6 +222,12 @@ def test_the_roots_own_service_is_not_told_of_what_it_published() -> None:
         assert not any(isinstance(each, Deliver) for each in effects)
 
 
+def test_of_what_came_from_outside_the_first_to_be_told_is_its_own_service() -> None:
+    effects = Notifier("N1", lambda _: ["N2"]).step(Publish(message_of("din"), own=True), NOW)
+    assert [each.copy.to for each in effects if isinstance(each, Deliver)] == ["N1"]
+    assert [each.copy.to for each in effects if isinstance(each, Forward)] == ["N2"]
+
+
 def test_a_history_is_kept_only_where_the_protocol_reads_it() -> None:
     """What nobody reads would be written to disk with every message all the same."""
     for name, rules in PROTOCOLS.items():

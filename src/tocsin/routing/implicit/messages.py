@@ -10,11 +10,16 @@ PUBLICATION = ""  # stands for a copy's id where the root has the message from i
 
 
 class Publish(Struct, frozen=True):
-    """`most` bounds a protocol that has no history; `only` are told, whoever the neighbours are."""
+    """`most` bounds a protocol that has no history; `only` are told, whoever the neighbours are.
+
+    `own`: the root's own service is told as well, for the message came from outside: a Notify of which nobody knows
+    where it began.
+    """
 
     message: Message
     most: int = 10_000
     only: tuple[str, ...] | None = None
+    own: bool = False
 
 
 class Granted(Struct, frozen=True, array_like=True):

@@ -75,12 +75,14 @@ class Notifier:
         return len(self._history)
 
     def _publish(self, asked: Publish, now: Instant) -> list[Effect]:
-        """The root has the message from the start, and is not told of it."""
+        """The root has the message from the start, and is not told of it unless it came from outside."""
         message = asked.message
         rules = protocol(message.protocol)
         first = Copy(PUBLICATION, message, "", self.name, 0, (), asked.most if rules.bounded else None)
         told = self._neighbours(message.topic) if asked.only is None else self._others(asked.only)
-        return [*self._remember(rules, message.id, now), *self._pass_on(rules, first, tuple(told), now)]
+        delivery: list[Effect] = [Deliver(first)] if asked.own else []
+        kept = self._remember(rules, message.id, now)
+        return [*kept, *delivery, *self._pass_on(rules, first, tuple(told), now)]
 
     def _others(self, names: Sequence[str]) -> Iterable[str]:
         return (name for name in dict.fromkeys(names) if name != self.name)

@@ -1,0 +1,1 @@
+"""The shell that runs notifiers in a node: queues in, the machines stepped, everything written, then sent."""

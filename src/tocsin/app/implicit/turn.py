@@ -1,0 +1,217 @@
+"""One turn of the shell: what came in steps the machines, and all that they ask for is gathered, to be written at once.
+
+Nothing here waits. A turn that cannot be written is thrown away, and the machines it stepped with it.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+from msgspec import Struct
+
+from tocsin.app.implicit.machines import Again, Asking, Cause, Machines
+from tocsin.app.implicit.registry import Registry
+from tocsin.model.identity import Instant, MessageId
+from tocsin.model.refusal import Refusal
+from tocsin.routing.implicit.messages import (
+    PUBLICATION,
+    Claim,
+    Copy,
+    Deliver,
+    Effect,
+    Forward,
+    Granted,
+    Handled,
+    Publish,
+    Remember,
+    gone,
+)
+from tocsin.routing.implicit.notifier import Notifier
+from tocsin.store.implicit import CopyKind, CopyRow, Kind, Outgoing, Publication, Residing, State, Writing
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Report(Struct, frozen=True):
+    """What became of a copy, for the node that gathers that."""
+
+    to: str
+    handled: Handled
+
+
+class Join(Struct, frozen=True):
+    residing: Residing
+
+
+class Leave(Struct, frozen=True):
+    name: str
+
+
+class Forget(Struct, frozen=True):
+    before: Instant
+
+
+Item = Publish | Copy | Granted | Claim | Report | Join | Leave | Forget | Again | Forward
+
+
+class Here(Struct, frozen=True):
+    """This node among the others: its own address, and that of the node with the central history."""
+
+    node: str
+    history: str
+
+
+class Turn:
+    """`known` are the ids that were handled before, or wait for it: what comes again changes nothing."""
+
+    def __init__(
+        self, here: Here, machines: Machines, registry: Registry, known: Iterable[str], now: Callable[[], Instant]
+    ) -> None:
+        self._here, self._machines, self._registry, self._now = here, machines, registry, now
+        self._known = set(known)
+        self.writing = Writing()
+        self.tells: list[Copy] = []
+        self.local: list[Again] = []
+        self.peers: set[str] = set()
+        self.reported: set[MessageId] = set()
+        self.handled: list[str] = []
+
+    def take(self, item: Item) -> Granted | None:
+        """The answer, if it is one that a claimant waits for."""
+        match item:
+            case Publish() | Copy():
+                self._fresh(item)
+            case Again(cause, told):
+                self._step(cause, told=told)
+            case Forward(copy):
+                self._forward(copy)
+            case Granted():
+                self._granted(item)
+            case Claim():
+                return self._claim(item)
+            case Report(to, handled):
+                self._report(to, handled)
+            case Join(residing):
+                self._machines.join(residing)
+                self.writing.joined.append(residing)
+            case Leave(name):
+                self._machines.leave(name)
+                self.writing.left.append(name)
+            case Forget(before):
+                self._machines.forget(before)
+                self.writing.forget = before
+        return None
+
+    def _fresh(self, cause: Cause) -> None:
+        if (name := row_id(cause)) in self._known:
+            return
+        self._known.add(name)
+        if isinstance(cause, Publish):
+            said = cause.message
+            self.writing.publications.append(Publication(said.id, said.root, said.topic, said.protocol, said.when))
+        self._step(cause, told=False)
+
+    def _step(self, cause: Cause, *, told: bool) -> None:
+        notifier = self._machines.notifiers.get(_at(cause))
+        if notifier is None:
+            self._gone(cause)
+            return
+        try:
+            effects = notifier.step(cause, self._now())
+        except Refusal:  # a protocol that this version does not know
+            self._gone(cause)
+            return
+        self.handled.append(notifier.name)
+        self._do_all([each for each in effects if not (told and isinstance(each, Deliver))], cause, notifier)
+
+    def _granted(self, answer: Granted) -> None:
+        """An answer that comes twice finds nothing waiting for it. One from before a restart may not be for what is
+        asked now: the notifier passes it over, and goes on waiting."""
+        waiting = self._machines.asking.get((answer.message, answer.copy))
+        effects = waiting.notifier.step(answer, self._now()) if waiting is not None else []
+        if waiting is not None and effects:
+            del self._machines.asking[answer.message, answer.copy]
+            self._do_all(effects, waiting.cause, waiting.notifier)
+
+    def _do_all(self, effects: Iterable[Effect], cause: Cause, notifier: Notifier) -> None:
+        for effect in effects:
+            self._do(effect, cause, notifier)
+        self._row(cause, "told" if _key(cause) in self._machines.asking else "done")
+
+    def _do(self, effect: Effect, cause: Cause, notifier: Notifier) -> None:
+        match effect:
+            case Forward(copy):
+                self._forward(copy)
+            case Deliver(copy):
+                self.tells.append(copy)
+            case Remember(message):
+                self.writing.histories.append((notifier.name, message, self._now()))
+            case Handled():
+                self._report(cause.message.reports, effect)
+            case Claim():
+                self._ask(effect, cause, notifier)
+
+    def _ask(self, claim: Claim, cause: Cause, notifier: Notifier) -> None:
+        """A history that is here answers at once: its rows and what follows from them are one transaction."""
+        if self._machines.history is None:
+            self._machines.asking[_key(cause)] = Asking(cause, notifier)
+            self._send(self._here.history, "claim", claim)
+            return
+        for effect in notifier.step(self._claim(claim), self._now()):
+            self._do(effect, cause, notifier)
+
+    def _claim(self, claim: Claim) -> Granted:
+        history, now = self._machines.history, self._now()
+        if history is None:
+            raise Refusal("not-here", f"the central history is at {self._here.history}, not here")
+        answer, rows = history.step(claim, now)
+        self.writing.told += [(row.message, row.notifier, row.copy, now) for row in rows]
+        return answer
+
+    def _forward(self, copy: Copy) -> None:
+        if copy.to in self._machines.residing:
+            self._row(copy, "waiting")
+            self.local.append(Again(copy))
+            return
+        entry = self._registry.entry(copy.to)
+        if entry is not None and entry.node and entry.node != self._here.node:
+            self._send(entry.node, "copy", copy)
+        elif entry is not None and entry.notifier and not entry.node:
+            self._send(entry.notifier, "foreign", copy)
+        else:
+            self._report(copy.message.reports, gone(copy, self._now()))
+
+    def _gone(self, cause: Cause) -> None:
+        """Its notifier left while it was on its way."""
+        message, now = cause.message, self._now()
+        nobody = Handled(message.id, PUBLICATION, "", message.root, 0, now, gone=True)
+        self._report(message.reports, gone(cause, now) if isinstance(cause, Copy) else nobody)
+        self._row(cause, "done")
+
+    def _report(self, to: str, handled: Handled) -> None:
+        if to == self._here.node:
+            self.writing.reports.append((handled.message, handled.copy, _encode(handled)))
+            self.reported.add(handled.message)
+        elif to:
+            self._send(to, "report", handled)
+
+    def _send(self, peer: str, kind: Kind, what: object) -> None:
+        self.writing.outgoing.append(Outgoing(peer, kind, self._now(), _encode(what)))
+        self.peers.add(peer)
+
+    def _row(self, cause: Cause, state: State) -> None:
+        body = b"" if state == "done" else _encode(cause)
+        kind: CopyKind = "copy" if isinstance(cause, Copy) else "publication"
+        self.writing.copies.append(CopyRow(row_id(cause), _at(cause), kind, state, body, self._now()))
+
+
+def row_id(cause: Cause) -> str:
+    """Of a publication it is no copy's: those are single words."""
+    return cause.id if isinstance(cause, Copy) else f"publication {cause.message.id}"
+
+
+def _key(cause: Cause) -> tuple[MessageId, str]:
+    return cause.message.id, cause.id if isinstance(cause, Copy) else PUBLICATION
+
+
+def _at(cause: Cause) -> str:
+    return cause.to if isinstance(cause, Copy) else cause.message.root

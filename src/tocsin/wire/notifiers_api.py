@@ -1,0 +1,78 @@
+"""`/api/notifiers` and `/api/disseminations`: notifiers, what is published through them, and what became of it."""
+
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from tocsin.wire.documents import Page
+from tocsin.wire.implicit_documents import (
+    DisseminationDocument,
+    DisseminationRow,
+    NotifierDocument,
+    NotifierRequest,
+    PublishedDocument,
+    PublishRequest,
+)
+from tocsin.wire.port import Broker
+from tocsin.wire.pull_documents import asked_number, asked_wait
+from tocsin.wire.waiting import while_connected
+
+NOTIFIERS = "/api/notifiers"
+DISSEMINATIONS = "/api/disseminations"
+MOST_ROWS = 1000
+_ONCE = {"Cache-Control": "no-store"}
+
+
+class NotifierHandlers:
+    _broker: Broker
+
+    async def notifiers(self, request: Request) -> Response:
+        del request
+        found = self._broker.implicit.notifiers()
+        return _json(Page([NotifierDocument.of(each, self._broker.base_url) for each in found], None))
+
+    async def create_notifier(self, request: Request) -> Response:
+        asked: NotifierRequest = await self._read(request, NotifierRequest)
+        made = await self._broker.implicit.create_notifier(asked.normalised(), asked.by)
+        place = f"{self._broker.base_url}{NOTIFIERS}/{quote(asked.name, safe='')}"
+        return _json(NotifierDocument.of(made, self._broker.base_url), 201, {"Location": place})
+
+    async def notifier(self, request: Request) -> Response:
+        found = self._broker.implicit.notifier(request.path_params["name"])
+        return _json(NotifierDocument.of(found, self._broker.base_url))
+
+    async def remove_notifier(self, request: Request) -> Response:
+        by = request.query_params.get("by", "")
+        await self._broker.implicit.remove_notifier(request.path_params["name"], by)
+        return Response(status_code=204)
+
+    async def publish_through(self, request: Request) -> Response:
+        """The notifier first: who misspells it is told that, whatever else is wrong."""
+        name: str = request.path_params["name"]
+        self._broker.implicit.notifier(name)
+        asked: PublishRequest = await self._read(request, PublishRequest)
+        made = await self._broker.implicit.publish_through(name, asked.normalised())
+        told = PublishedDocument.of(made, self._broker.base_url)
+        return _json(told, 202, {"Location": told.result})
+
+    async def disseminations(self, request: Request) -> Response:
+        asked = asked_number(request.query_params, "limit")
+        limit = 100 if asked is None else max(1, min(asked, MOST_ROWS))
+        found = await self._broker.implicit.disseminations(limit)
+        return _json(Page([DisseminationRow(*row) for row in found], None), headers=_ONCE)
+
+    async def dissemination(self, request: Request) -> Response:
+        name, seconds = str(request.path_params["id"]), asked_wait(request.query_params)
+        row = DisseminationRow(*await self._broker.implicit.publication(name))
+        found = await while_connected(request.receive, self._broker.implicit.dissemination(name, seconds))
+        return _json(DisseminationDocument.of(row, found), headers=_ONCE)
+
+    async def _read(self, request: Request, kind: Any) -> Any:
+        raise NotImplementedError
+
+
+def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(value), status, headers, "application/json")

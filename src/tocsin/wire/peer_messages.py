@@ -1,0 +1,111 @@
+"""What the nodes of one world say to each other about implicit notification, in MessagePack, and how it is proven."""
+
+import hashlib
+import hmac
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw, Struct
+
+from tocsin.model.identity import SECOND, Instant
+from tocsin.model.refusal import Reason, Refusal
+from tocsin.routing.implicit.messages import Claim, Copy, Granted, Handled
+from tocsin.semantics.part import Entry, Part
+from tocsin.semantics.service import Service
+from tocsin.wire.errors import WireError
+
+PATH = "/peer/implicit"
+PART = "/peer/implicit/part"
+SERVICES = "/peer/implicit/services"
+ENTRIES = "/peer/implicit/entries"
+MEDIA_TYPE = "application/msgpack"
+PROOF = "Tocsin-Proof"
+SKEW = 300  # seconds that the clocks of two nodes may be apart
+SHORTEST_KEY = 16
+UNREADABLE = (msgspec.MsgspecError, ValueError)  # the second for text that is no UTF-8
+
+
+class BadKey(WireError):
+    """A key that no other node can share, or everybody could guess."""
+
+
+class Batch(Struct, frozen=True, array_like=True):
+    """From one node to another: copies for its notifiers, reports on its messages, claims for its central history."""
+
+    copies: tuple[Copy, ...] = ()
+    reports: tuple[Handled, ...] = ()
+    claims: tuple[Claim, ...] = ()
+
+
+class WrittenBatch(Struct, frozen=True, array_like=True):
+    """A batch of what was written before, as it stands in the outbox."""
+
+    copies: tuple[Raw, ...] = ()
+    reports: tuple[Raw, ...] = ()
+    claims: tuple[Raw, ...] = ()
+
+
+class Taken(Struct, frozen=True, array_like=True):
+    """The answer to a batch: copies whose notifier is not there, and what was granted."""
+
+    absent: tuple[str, ...] = ()
+    granted: tuple[Granted, ...] = ()
+
+
+class Registering(Struct, frozen=True):
+    """A node's notifier comes, or leaves when `service` is None. `before` is the address that the node had when it
+    registered the service last."""
+
+    name: str
+    node: str
+    by: str
+    service: Service | None = None
+    before: str = ""
+
+
+class Declined(Struct, frozen=True):
+    reason: Reason
+    text: str
+
+    def refusal(self) -> Refusal:
+        return Refusal(self.reason, self.text)
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_batch: Callable[[bytes], Batch] = msgspec.msgpack.Decoder(Batch).decode
+decode_taken: Callable[[bytes], Taken] = msgspec.msgpack.Decoder(Taken).decode
+decode_part: Callable[[bytes], Part] = msgspec.msgpack.Decoder(Part).decode
+decode_registering: Callable[[bytes], Registering] = msgspec.msgpack.Decoder(Registering).decode
+decode_names: Callable[[bytes], tuple[str, ...]] = msgspec.msgpack.Decoder(tuple[str, ...]).decode
+decode_entries: Callable[[bytes], dict[str, Entry]] = msgspec.msgpack.Decoder(dict[str, Entry]).decode
+decode_declined: Callable[[bytes], Declined] = msgspec.msgpack.Decoder(Declined).decode
+
+
+def request_proof(key: bytes, method: str, target: str, now: Instant, body: bytes) -> str:
+    """`target` is the path with its query. Who repeats a request within the time changes nothing by that: copies,
+    reports and claims count once."""
+    seconds = now // SECOND
+    return f"{seconds} {_mac(key, f'{method} {target} {seconds}', body)}"
+
+
+def check_time(proof: str, now: Instant) -> None:
+    """What can be said before the body is read."""
+    seconds, _, mac = proof.partition(" ")
+    if not mac or not seconds.isascii() or not seconds.isdigit() or len(seconds) > len(str(now)):
+        raise Refusal("not-proven", f"this door is for the nodes of one world, who show {PROOF} with each request")
+    if abs(int(seconds) - now // SECOND) > SKEW:
+        raise Refusal("not-proven", f"the proof is not of the last {SKEW} seconds; set the clocks of both nodes")
+
+
+def check_proof(key: bytes, proof: str, method: str, target: str, body: bytes) -> None:
+    seconds, _, mac = proof.partition(" ")
+    if not hmac.compare_digest(mac.encode(), _mac(key, f"{method} {target} {seconds}", body).encode()):
+        raise Refusal("not-proven", "the proof is made with another key; all nodes of a world need the same key_file")
+
+
+def copy_proof(key: bytes, copy: Copy) -> str:
+    return _mac(key, "copy", encode(copy))
+
+
+def _mac(key: bytes, about: str, body: bytes) -> str:
+    return hmac.new(key, f"{about}\n".encode() + body, hashlib.sha256).hexdigest()

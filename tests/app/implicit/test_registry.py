@@ -1,0 +1,135 @@
+"""The world where it is kept: changed whole or not at all, and the same after a restart."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.app.implicit.stage import HERE, THERE, at_home, world
+
+from tocsin.app.implicit.registry import LocalRegistry
+from tocsin.model.identity import Instant
+from tocsin.model.refusal import Refusal
+from tocsin.semantics.changes import Change, Changing, PutEdge, PutTopic, RemoveTopic
+from tocsin.semantics.edge import Edge
+from tocsin.semantics.service import Service
+from tocsin.store.database import Store
+from tocsin.store.errors import DatabaseFailed
+from tocsin.wire.peer_messages import Registering
+
+CHAIN = world([("C1", "C2")], [*at_home("C1", "N1"), ("N2", "C2", THERE)])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = Store.open(tmp_path / "tocsin.db")
+    yield opened
+    opened.close()
+
+
+def registry(store: Store) -> LocalRegistry:
+    return LocalRegistry(store.implicit, lambda: Instant(7))
+
+
+def state(found: LocalRegistry) -> list[Change]:
+    return list(found.world().changes())
+
+
+async def test_the_history_is_numbered_from_one_and_makes_the_world_again(store: Store) -> None:
+    kept = registry(store)
+    assert await kept.change(CHAIN, "operator") == len(CHAIN) == kept.world().version
+    assert await kept.change([PutTopic("more")], "anna") == len(CHAIN) + 1
+    found = await kept.history(len(CHAIN) - 1, 10)
+    assert [(each.version, each.by) for each in found] == [(len(CHAIN), "operator"), (len(CHAIN) + 1, "anna")]
+    assert found[-1] == Changing(len(CHAIN) + 1, Instant(7), "anna", PutTopic("more"))
+    again = registry(store)
+    assert state(again) == state(kept) and again.world().version == kept.world().version
+
+
+@pytest.mark.parametrize("refused", [PutEdge(Edge("C1", "T", "nowhere")), RemoveTopic("T")])
+async def test_of_several_changes_one_of_which_is_refused_none_happens(store: Store, refused: Change) -> None:
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    before, version = state(kept), kept.world().version
+    for changes in ([refused], [PutTopic("first"), refused, PutTopic("last")]):
+        with pytest.raises(Refusal):
+            await kept.change(changes, "anna")
+        assert (state(kept), kept.world().version) == (before, version)
+    assert await kept.change([PutTopic("first")], "anna") == version + 1
+    assert state(registry(store)) == state(kept)
+
+
+async def test_what_cannot_be_written_does_not_happen_and_can_be_tried_again(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    with monkeypatch.context() as patched:
+        patched.setattr(store.implicit, "add_changes", _fails)
+        with pytest.raises(Refusal) as refused:
+            await kept.change([PutTopic("more")], "anna")
+    assert refused.value.reason == "cannot-store" and "more" not in kept.world().topics
+    assert await kept.change([PutTopic("more")], "anna") == len(CHAIN) + 1
+
+
+def test_a_history_that_cannot_be_followed_is_an_error_of_the_store(store: Store) -> None:
+    store.implicit.add_changes([Changing(1, Instant(1), "x", RemoveTopic("T"))])
+    with pytest.raises(DatabaseFailed, match="change 1 of the world"):
+        registry(store)
+
+
+def _fails(changes: object) -> None:
+    raise DatabaseFailed("disk full")
+
+
+async def test_a_caller_that_goes_away_leaves_no_change_half_done(store: Store) -> None:
+    kept = registry(store)
+    changing = asyncio.create_task(kept.change(CHAIN, "operator"))
+    await asyncio.sleep(0)
+    changing.cancel()
+    await asyncio.gather(changing, return_exceptions=True)
+    await kept.change([PutTopic("more")], "anna")
+    assert state(registry(store)) == state(kept) and "T" in kept.world().topics
+
+
+async def test_a_name_belongs_to_the_node_of_its_notifier(store: Store) -> None:
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    mine = Service("N2", ("C2",), notifier="http://x/n", node="http://x")
+    with pytest.raises(Refusal, match="is at http://there") as refused:
+        await kept.register(Registering("N2", "http://x", "x", mine))
+    assert refused.value.reason == "in-use"
+    with pytest.raises(Refusal, match="is at http://there"):
+        await kept.register(Registering("N2", "http://x", "x"))
+    moved = Registering("N2", "http://x", "x", replace(mine, categories=("C1",)), before=THERE)
+    await kept.register(moved)  # the node has another address now, and knows less of the service than the world
+    assert kept.world().services["N2"] == mine
+    version = kept.world().version
+    await kept.register(Registering("N2", "http://x", "x", mine))  # asked again, because the answer was lost
+    assert kept.world().version == version
+    await kept.register(Registering("N2", "http://x", "x"))
+    await kept.register(Registering("N2", "http://x", "x"))
+    assert "N2" not in kept.world().services and kept.entry("N2") is None
+
+
+async def test_who_waits_for_another_version_hears_of_it(store: Store) -> None:
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    now = kept.world().version
+    assert await kept.part_after(HERE, now, 0.01) is None
+    assert (found := await kept.part_after(HERE, 0, 60)) is not None and found.told["C1"] == {"T": ("N2",)}
+    waiting = asyncio.create_task(kept.part_after(HERE, now, 60))
+    await kept.change([PutTopic("more")], "anna")
+    assert (told := await waiting) is not None and told.version == now + 1
+    waiting = asyncio.create_task(kept.part_after(HERE, now + 1, 60))
+    await asyncio.sleep(0)
+    kept.stop_waiting()
+    assert await waiting is None
+
+
+async def test_a_service_that_left_the_world_has_no_neighbours(store: Store) -> None:
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    assert kept.neighbours("N1", "T") == ("N2",)
+    assert kept.neighbours("X", "T") == ()
