@@ -21,13 +21,13 @@ def listing(json: options.Json = False) -> None:
     """The experiments there are."""
     from tocsin.lab.experiment import experiments
 
-    found = [(each.name, each.summary) for each in experiments().values()]
+    found = experiments().values()
     if json:
-        give([{"name": name, "summary": summary} for name, summary in found])
+        give([{"name": each.name, "summary": each.summary, "choices": each.defaults()} for each in found])
         return
-    table = Table("name", "what it shows")
-    for row in found:
-        table.add_row(*row)
+    table = Table("name", "what it shows", "what can be chosen with --set")
+    for each in found:
+        table.add_row(each.name, each.summary, " ".join(f"{name}={value}" for name, value in each.defaults().items()))
     words.print(table)
 
 
@@ -36,16 +36,22 @@ def run(
     name: Annotated[str, typer.Argument(help="One of `tocsin lab list`.")],
     out: Annotated[Path, typer.Option(help="Where the pictures go.")] = Path("lab"),
     seed: Annotated[int, typer.Option(help="For the workload.")] = 1,
+    choices: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="As `tocsin lab list` shows them.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
     """Run one: tables on the screen, pictures into a folder."""
     from tocsin.lab import experiment
     from tocsin.lab.report import number
 
+    chosen = dict(each.partition("=")[::2] for each in choices or ())
     with words.status("measuring", spinner="dots") as status:
         try:
-            report = experiment.run(name, seed=seed, out=out, progress=lambda text: status.update(Text(text)))
-        except experiment.UnknownExperiment as error:
+            report = experiment.run(
+                name, seed=seed, out=out, progress=lambda text: status.update(Text(text)), chosen=chosen
+            )
+        except (experiment.UnknownExperiment, experiment.UnknownChoice) as error:
             status.stop()
             fail(str(error), WRONG_USE)
     if json:

@@ -6,17 +6,22 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert, structs
 
 from tocsin.lab.machine import Machine, this_machine, versions
 
 EXPERIMENTS = "tocsin.lab.experiments"
 SEED = 1
 Cell = str | int | float | None
+Rows = tuple[tuple[Cell, ...], ...]
 
 
 class UnknownExperiment(Exception):
     pass
+
+
+class UnknownChoice(Exception):
+    """Something that the experiment lets nobody choose, or not so."""
 
 
 class Findings(Struct, frozen=True):
@@ -24,7 +29,7 @@ class Findings(Struct, frozen=True):
 
     title: str
     columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: Rows
     notes: tuple[str, ...] = ()
 
 
@@ -41,13 +46,19 @@ class Outcome(Struct, frozen=True):
 
 
 Progress = Callable[[str], None]
-Run = Callable[[int, Progress], Outcome]
+Run = Callable[..., Outcome]  # of the seed and the progress, and of the choices where there are any
 
 
 class Experiment(Struct, frozen=True):
+    """`choices` is a struct of what can be chosen, with what is chosen by default."""
+
     name: str
     summary: str
     run: Run
+    choices: type[Struct] | None = None
+
+    def defaults(self) -> dict[str, object]:
+        return structs.asdict(self.choices()) if self.choices else {}
 
 
 class Report(Struct, frozen=True):
@@ -62,11 +73,11 @@ class Report(Struct, frozen=True):
 _registry: dict[str, Experiment] = {}
 
 
-def experiment(name: str, summary: str) -> Callable[[Run], Run]:
+def experiment(name: str, summary: str, choices: type[Struct] | None = None) -> Callable[[Run], Run]:
     def register(run: Run) -> Run:
         if name in _registry:
             raise ValueError(f"there are two experiments named {name}")
-        _registry[name] = Experiment(name, summary, run)
+        _registry[name] = Experiment(name, summary, run, choices)
         return run
 
     return register
@@ -79,15 +90,29 @@ def experiments() -> dict[str, Experiment]:
     return dict(sorted(_registry.items()))
 
 
-def run(name: str, *, seed: int = SEED, out: Path, progress: Progress) -> Report:
+def run(
+    name: str, *, seed: int = SEED, out: Path, progress: Progress, chosen: Mapping[str, str] | None = None
+) -> Report:
     known = experiments()
     if name not in known:
         close = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known) or 'none'}"
         raise UnknownExperiment(f"{name} is not an experiment; {hint}")
+    choices = _choices(known[name], chosen or {})
     machine = this_machine()
-    outcome = known[name].run(seed, progress)
+    outcome = known[name].run(seed, progress, *choices)
     return Report(name, machine, versions(("matplotlib",)), seed, outcome.tables, _drawn(name, outcome, out))
+
+
+def _choices(of: Experiment, chosen: Mapping[str, str]) -> list[Struct]:
+    unknown = [name for name in chosen if name not in of.defaults()]
+    if unknown:
+        there = ", ".join(f"{name}={value}" for name, value in of.defaults().items()) or "nothing"
+        raise UnknownChoice(f"{of.name} lets nobody choose {unknown[0]}; there is: {there}")
+    try:
+        return [convert(dict(chosen), of.choices, strict=False)] if of.choices else []
+    except ValidationError as error:
+        raise UnknownChoice(f"{of.name}: {error}") from error
 
 
 def _drawn(name: str, outcome: Outcome, out: Path) -> tuple[str, ...]:

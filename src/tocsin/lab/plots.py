@@ -1,14 +1,18 @@
 """Pictures for people: one way to make them, so that all look alike."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.patches import Rectangle
 
 Series = Mapping[str, Sequence[float]]
-_COLOURS = ("#1f5582", "#d98324", "#5a8f4e", "#a23b4a")
+_COLOURS = ("#1f5582", "#d98324", "#5a8f4e", "#a23b4a", "#8a8a8a")
 
 
 def stacked_bars(
@@ -29,6 +33,7 @@ def stacked_bars(
         axes.barh(labels, values, left=left, label=name, color=colour, height=0.7)
         left = [a + b for a, b in zip(left, values, strict=True)]
     _finish(axes, title, unit, marks)
+    figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=5)
     figure.savefig(path, dpi=120)
 
 
@@ -39,6 +44,8 @@ def grouped_bars(
     groups: Mapping[str, Sequence[float]],
     unit: str,
     marks: Mapping[str, float],
+    *,
+    logarithmic: bool = False,
 ) -> None:
     """A bar for each group beside the others, for each label."""
     from matplotlib.figure import Figure
@@ -50,8 +57,93 @@ def grouped_bars(
         places = [place + (number - (len(groups) - 1) / 2) * height for place in range(len(labels))]
         axes.barh(places, values, height=height, label=name, color=_COLOURS[number])
     axes.set_yticks(range(len(labels)), labels)
+    if logarithmic:
+        axes.set_xscale("log")
+        axes.set_xlim(left=1)
+        axes.minorticks_off()
     _finish(axes, title, unit, marks)
+    figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=5)
     figure.savefig(path, dpi=120)
+
+
+class Panel(Struct, frozen=True):
+    """Lines by name, each a sequence of points (x, y)."""
+
+    title: str
+    x: str
+    y: str
+    lines: Mapping[str, Sequence[tuple[float, float]]]
+
+
+def log_log(path: Path, title: str, rows: Sequence[Sequence[Panel]]) -> None:
+    """Panels in rows, those of a column with the same lines. A point at or below zero has no place on such a plot."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4 * max(map(len, rows)), 3 * len(rows) + 0.6), layout="constrained")
+    grid = figure.subplots(len(rows), max(map(len, rows)), squeeze=False)
+    for places, panels in zip(grid, rows, strict=True):
+        for axes, panel in zip(places, panels, strict=True):
+            _draw_lines(axes, panel)
+    for axes in grid[0]:
+        axes.legend(fontsize=7, frameon=False)
+    figure.suptitle(title, fontsize=11)
+    figure.savefig(path, dpi=120)
+
+
+def word_map(
+    path: Path, title: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[tuple[str, str]]]
+) -> None:
+    """A word in each cell, over the colour of its kind (the second of the pair)."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    kinds = list(dict.fromkeys(kind for row in cells for _, kind in row))
+    colours = dict(zip(kinds, _COLOURS, strict=False))
+    figure = Figure(figsize=(1.3 * len(columns) + 1.8, 0.5 * len(rows) + 1.8), layout="constrained")
+    axes = figure.subplots()
+    for down, row in enumerate(cells):
+        for along, (word, kind) in enumerate(row):
+            axes.add_patch(_square(along, down, colours[kind]))
+            axes.text(along, down, word, ha="center", va="center", fontsize=7)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_xticks(range(len(columns)), columns, fontsize=8)
+    axes.set_yticks(range(len(rows)), rows, fontsize=8)
+    axes.set_title(title, fontsize=11)
+    handles = [Patch(color=colour, alpha=0.45, label=kind) for kind, colour in colours.items()]
+    figure.legend(handles=handles, fontsize=8, frameon=False, loc="outside lower center", ncols=len(handles))
+    figure.savefig(path, dpi=120)
+
+
+def _square(along: int, down: int, colour: str) -> "Rectangle":
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((along - 0.5, down - 0.5), 1, 1, color=colour, alpha=0.45, linewidth=0)
+
+
+def _draw_lines(axes: "Axes", panel: Panel) -> None:
+    for number, (name, points) in enumerate(panel.lines.items()):
+        seen = [(x, y) for x, y in points if y > 0]
+        axes.plot(
+            [x for x, _ in seen],
+            [y for _, y in seen],
+            label=name,
+            color=_COLOURS[number],
+            marker="osd^v"[number],
+            markersize=4,
+            linewidth=1,
+        )
+    axes.set(xscale="log", yscale="log", xlabel=panel.x, ylabel=panel.y)
+    axes.minorticks_off()
+    _whole_decades(axes, [y for points in panel.lines.values() for _, y in points if y > 0])
+    axes.set_title(panel.title, fontsize=9)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _whole_decades(axes: "Axes", values: Sequence[float]) -> None:
+    """Else a narrow range would have ticks that nobody can read."""
+    if values:
+        axes.set_ylim(10 ** math.floor(math.log10(min(values))), 10 ** math.ceil(math.log10(max(values) * 1.1)))
 
 
 def _finish(axes: "Axes", title: str, unit: str, marks: Mapping[str, float]) -> None:
@@ -63,4 +155,3 @@ def _finish(axes: "Axes", title: str, unit: str, marks: Mapping[str, float]) -> 
     axes.set_title(title, pad=18, fontsize=11)
     axes.tick_params(labelsize=8)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=8, frameon=False)

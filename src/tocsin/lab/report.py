@@ -59,9 +59,11 @@ def _cells(result: Result) -> list[str | Text]:
 
 
 def number(value: float | None) -> str:
-    """Whole from a hundred up, three digits below."""
+    """Whole from a hundred up, three digits below; what was counted is whole anyway."""
     if value is None:
         return "-"
+    if isinstance(value, int):
+        return f"{value:,}"
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3g}"

@@ -11,6 +11,7 @@ import pycurl
 import uvloop
 from msgspec import Struct, json
 
+from tocsin.lab.benches._copies import Copies
 from tocsin.lab.benches._messages import Messages
 from tocsin.model.identity import Pairs
 from tocsin.wire.answer import Answer
@@ -20,7 +21,8 @@ HEADERS: Pairs = (("Content-Type", "application/soap+xml; charset=utf-8"),)
 
 
 class Task(Struct, frozen=True):
-    """So many messages to so many paths, one in flight for each path, as the broker does."""
+    """So many messages to so many paths, one in flight for each path, as the broker does; or copies of a notification
+    to so many notifiers."""
 
     client: str
     seed: int
@@ -28,6 +30,7 @@ class Task(Struct, frozen=True):
     first: int
     count: int
     fan_out: int
+    copies: bool = False
 
 
 class Refused(Exception):
@@ -38,7 +41,7 @@ class _Lane:
     """One consumer: its URL, and the bodies it has still to get."""
 
     def __init__(self, task: Task, which: int) -> None:
-        self._messages = Messages(task.seed, f"127.0.0.1:{task.port}", "/")
+        self._body = Copies("authority", f"responder-{which}").of if task.copies else _bodies(task)
         self.url = f"http://127.0.0.1:{task.port}/{which}"
         self._next, self._end = task.first, task.first + task.count
 
@@ -46,7 +49,12 @@ class _Lane:
         if self._next == self._end:
             return None
         self._next += 1
-        return self._messages.of(self._next - 1).partition(b"\r\n\r\n")[2]
+        return self._body(self._next - 1)
+
+
+def _bodies(task: Task) -> Callable[[int], bytes]:
+    messages = Messages(task.seed, f"127.0.0.1:{task.port}", "/")
+    return lambda number: messages.of(number).partition(b"\r\n\r\n")[2]
 
 
 async def _ours(lanes: list[_Lane]) -> None:

@@ -32,8 +32,18 @@ class Process(Struct, frozen=True):
         """Of all its threads, in user and in kernel mode, by its CPU clock (what clock_getcpuclockid(3) makes)."""
         return time.clock_gettime(~self.pid << 3 | _SCHEDULED)
 
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
     def get(self, path: str) -> Any:
         return json.decode(self._ask("GET", path))
+
+    def ask(self, method: str, path: str, document: object = None, kind: Any = Any) -> Any:
+        """JSON there and back; None where nothing comes back."""
+        body = b"" if document is None else json.encode(document)
+        said = self._ask(method, path, body, {"Content-Type": "application/json"} if body else None)
+        return json.decode(said, type=kind) if said else None
 
     def subscribe(self, consumer: str) -> None:
         url = f"http://127.0.0.1:{self.port}/broker"
