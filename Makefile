@@ -11,7 +11,7 @@ TIMED := tools/timed
 FOR ?=
 ENGINE ?=
 PORT ?=
-NAME ?= mediation broker
+NAME ?= mediation broker implicit
 UPGRADE ?=
 
 .PHONY: help

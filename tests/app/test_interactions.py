@@ -178,7 +178,7 @@ async def test_a_request_reaches_its_producer_with_where_to_answer(stage: Stage)
         (Ask("pull-1:1-explicit", "Vote", "Nobody", DATA, "C"), "unknown-name", "there is no service 'Nobody'"),
         (Ask("pull-1:1-explicit", "Vote", "P1", DATA, "Nobody"), "unknown-name", "there is no service 'Nobody'"),
         (Ask("pull-1:1-explicit", "Weather", "P1", DATA, "C"), "unknown-name", "there is no topic 'Weather'"),
-        (Ask("pull-1:1-explicit", "Vote", "P1", DATA), "malformed", "asked by name: say which with `of`"),
+        (Ask("pull-1:1-explicit", "Vote", "P1", DATA), "malformed", "asked by name: say whom you ask"),
         (Ask("pull-1:1-explicit", "Vote", "P1", DATA, "P1"), "malformed", "cannot ask itself"),
         (Ask("pull-1:1-implicit", "Vote", "P1", DATA, "C"), "malformed", "the broker picks the producer"),
         (Ask("pull-1:1-implicit", "Vote", "P1", DATA, category="Ships"), "unknown-name", "no category 'Ships'"),
@@ -186,6 +186,11 @@ async def test_a_request_reaches_its_producer_with_where_to_answer(stage: Stage)
             Ask("pull-1:1-implicit", "Vote", "P1", DATA, profile=Profile({"price": Preference(at_most=1)})),
             "unknown-name",
             "3 price not known to be at most 1",
+        ),
+        (
+            Ask("pull-1:1-implicit", "Vote", "P1", DATA, profile=Profile({"distanc": Preference()})),
+            "unknown-name",
+            "has the quality 'distanc'; the qualities there are: price",
         ),
         (Ask("pull-1:1-explicit", "Vote", "P1", DATA, "C", also="channel"), "malformed", "only the answer of"),
         (Ask("pull-1:n-implicit", "Vote", "P1", DATA, "C", channel="a//b"), "malformed", "a topic such as a/b"),
@@ -320,6 +325,11 @@ async def test_to_be_pushed_to_is_a_subscription(stage: Stage) -> None:
     await stage.interactions.end(asked.id, "P1")
     assert list(stage.broker.subscriptions) == [other.subscription]
     assert (await stage.interactions.tell(Tell("push-1:n-explicit", "Vote", "C", YES))).told == ()
+    rows = await stage.interactions.interactions(0, 10, asked.id, lambda _: True)
+    assert [(each.act, each.by, each.of, each.told) for _, each in rows] == [
+        ("asked", "P1", "C", ()),
+        ("ended", "P1", "C", ()),
+    ]
 
 
 async def test_a_producer_with_one_subscriber_has_no_other(stage: Stage) -> None:
@@ -392,7 +402,7 @@ async def test_what_is_over_is_forgotten_in_time(stage: Stage) -> None:
     await stage.interactions.answer(asked.id, "C", YES)
     stage.broker.time += 200 * 10**9
     await stage.interactions.forget()
-    await refused(stage.interactions.request(asked.id), "unknown-name", "forgotten after 100 s")
+    await refused(stage.interactions.request(asked.id), "unknown-name", "forgotten after 100s")
     assert (await stage.interactions.request(open_.id)).state == "open"
 
 

@@ -129,7 +129,7 @@ BAD: dict[str, tuple[str, dict[str, object], int, str]] = {
     "an asker that is not registered": ("requests", {"by": "Nobody"}, 404, "there is no service 'Nobody'"),
     "an unknown topic": ("requests", {"topic": "Weather"}, 404, "there is no topic 'Weather'"),
     "nobody of that name": ("requests", {"of": "Nobody"}, 404, "there is no service 'Nobody'"),
-    "no producer named": ("requests", {"of": ""}, 400, "say which with `of`"),
+    "no producer named": ("requests", {"of": ""}, 400, "say whom you ask"),
     "an unknown field": ("requests", {"colour": "red"}, 400, "unknown field `colour`"),
     "a weight below zero": (
         "requests",
@@ -277,6 +277,11 @@ async def test_each_speaks_for_itself_alone(guarded: BrokerProcess, http: HttpCl
     assert (await as_("V1", "POST", "interactions", tell))[0] == 403
     assert (await as_("Chair", "POST", f"{place}/answer", {"by": "Chair", "data": 1}))[0] == 200
     assert len((await as_("V1", "GET", "interactions"))[1]["items"]) == 2
+    status, stands = await as_("V1", "POST", "requests", question | {"pattern": "push-1:n-explicit"})
+    assert status == 201
+    for who, many in {"Chair": 1, "V1": 1, "Eve": 0}.items():
+        seen = (await as_(who, "GET", f"interactions?request={stands['id']}"))[1]["items"]
+        assert [each["of"] for each in seen] == ["Chair"] * many
 
 
 async def test_what_one_may_not_hear_one_may_not_fetch(guarded: BrokerProcess) -> None:

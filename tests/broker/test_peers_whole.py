@@ -263,6 +263,10 @@ async def test_a_name_is_had_by_one_node(tmp_path: Path) -> None:
             assert refused.value.reason == "in-use"
         with pytest.raises(Refusal, match="no category 'nowhere'"):
             await create(second, "M", "nowhere")
+        await create(second, "M", "B")
+        with pytest.raises(Refusal, match=f"no notifier 'M' at this node; it runs at {second.base_url}: ask there"):
+            first.implicit.notifier("M")
+        await second.implicit.remove_notifier("M", "")
         assert second.subscriptions("", 10) == [] and len(first.subscriptions("", 10)) == 1
 
 

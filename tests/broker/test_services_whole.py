@@ -9,9 +9,11 @@ from tests.broker.sink import Sink
 from tests.broker.test_node_whole import running, subscribed
 
 from tocsin.app.node import Node
+from tocsin.mediation.operations import Subscribe
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.names import Topic, topic
 from tocsin.model.notification import Payload
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form
 from tocsin.routing.implicit.messages import Copy, Message
 from tocsin.wire.http_client import HttpClient
@@ -47,6 +49,14 @@ async def test_each_service_is_told_in_its_own_dialect_and_others_are_not(
         assert node.topics() == []  # nobody published it here
         missing = await call(http, "GET", f"{node.base_url}/api/topics/current?topic=Disaster-Info")
         assert missing.status == 404
+
+
+async def test_what_a_service_is_told_by_cannot_ask_for_something_else(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        box = await node.subscribe_service("CARE", None, Form("cloudevents"))
+        with pytest.raises(Refusal, match="change the notifier instead"):
+            await node.replace(box.id, Subscribe(None, None, Form("cloudevents"), (), None))
+        assert node.subscription(box.id) == box
 
 
 async def test_a_service_without_an_address_fetches_also_after_a_restart(tmp_path: Path) -> None:

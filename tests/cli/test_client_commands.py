@@ -16,7 +16,7 @@ from tocsin.model.access import Right
 
 DIALECTS = ("wsn-1.3", "wse-2004-08", "cloudevents")
 READY = "pulling from"
-NO_WRONG_USE = ("missing.xml", "missing.pem", "these have: wsn-1.3")
+NO_WRONG_USE = ("missing.pem", "these have: wsn-1.3")
 
 
 def get(url: str) -> Any:

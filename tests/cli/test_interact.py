@@ -59,8 +59,15 @@ def test_all_of_it_by_command(broker: str) -> None:
         assert [line.split("  ")[1:] for line in record] == [
             ["pull-1:1-implicit", "Desk asked 'Beds' -> Anna"],
             ["pull-1:1-implicit", "Anna answered 'Beds' -> Desk"],
+            ["pull-1:1-implicit", "Desk ended 'Beds' of Anna"],
             ["push-1:n-implicit", "Desk told 'Beds' -> Anna, Boni"],
         ]
+        slip = ("--by", "Desk", "--category", "Hospitals", "--avoid", "distanc")
+        refused = inside("interact", "ask", "pull-1:1-implicit", "Beds", *slip, *at, check=False)
+        assert refused.returncode == 1 and "the qualities there are: distance" in " ".join(refused.stderr.split())
+        stands = said("ask", "push-1:n-explicit", "Beds", "--by", "Boni", "--of", "Desk", *at)
+        lines = inside("interact", "record", "--request", stands["id"], "--service", "Desk", *at).stderr.splitlines()
+        assert [line.split("  ")[1:] for line in lines] == [["push-1:n-explicit", "Boni asked 'Beds' of Desk"]]
         table = inside("interact", "list", *at).stderr
         assert request["id"] in table and "ended" in table
 

@@ -1,6 +1,7 @@
 """What became of a message, for eyes: short however long it is, and whole when reports are still missing."""
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from tocsin.cli.told import MOST_LINES, figures, show_result, told_tree
@@ -61,6 +62,23 @@ def test_a_deep_tree_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
     show_result(result(*steps), "root", "fire")
     shown = capsys.readouterr().err.splitlines()
     assert len(shown) == 102 and "n99  hop 100" in shown[-1]
+
+
+def test_a_root_that_has_not_begun_says_what_it_waits_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of CIN the central history; a root that is told by others is one of those who are waited for."""
+    show_result(replace(result(waiting=("root",)), protocol="cin"), "root", "fire")
+    shown = capsys.readouterr().err
+    assert "root waits for the central history" in shown and "nothing heard" not in shown
+    show_result(result(waiting=("root",)), "root", "fire")
+    assert "root has not passed it on yet" in capsys.readouterr().err
+    show_result(result(Step("root", "a", 1), waiting=("b", "root")), "root", "fire")
+    assert "nothing heard yet of b, root" in capsys.readouterr().err
+
+
+def test_one_that_is_withheld_is_one(capsys: pytest.CaptureFixture[str]) -> None:
+    for number, told in ((1, "1 more notification was not sent"), (2, "2 more notifications were not sent")):
+        show_result(replace(result(Step("root", "a", 1)), stopped="limit", withheld=number), "root", "fire")
+        assert told in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_figures_speak_of_one_and_of_many() -> None:

@@ -1,6 +1,7 @@
 """`ino` and `notifiers` against a running broker."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,8 @@ def test_the_world_from_nothing_to_a_picture(broker: str, tmp_path: Path) -> Non
     assert "ino demo" in tocsin("ino", *at).stderr
     table = tmp_path / "edges.csv"
     table.write_text(TABLE)
-    assert "category 'Media'" in refused("ino", "load", str(table), *at)
+    asked = refused("ino", "load", str(table), *at)
+    assert "category 'Media'" in asked and "--create" in asked
     assert (
         "made; now 1 topic, 0 services, 1 edge, 2 categories"
         in inside("ino", "load", str(table), "--create", *at).stderr
@@ -67,6 +69,61 @@ def test_every_form_can_be_saved_and_loaded(at: tuple[str, str], tmp_path: Path)
     assert "No such file" in refused("ino", "save", "/no/where.ttl", *at)
 
 
+def test_a_table_holds_a_part_and_says_so(at: tuple[str, str], tmp_path: Path) -> None:
+    told = inside("ino", "save", str(tmp_path / "w.csv"), *at).stderr
+    assert "the edges only; --table services and --table taxonomies write the rest" in told
+    told = inside("ino", "save", str(tmp_path / "w.tsv"), "--table", "taxonomies", *at).stderr
+    assert "the taxonomies only; --table edges and --table services write" in told
+    assert (tmp_path / "w.tsv").read_text().startswith("Kind\tName\tParent\tOwner")
+    assert said("ino", "load", str(tmp_path / "w.tsv"), *at)["changed"] == 0
+    assert "only" not in inside("ino", "save", str(tmp_path / "w.json"), *at).stderr
+
+
+def test_wrong_use_ends_with_two(at: tuple[str, str], tmp_path: Path) -> None:
+    publish = ("notifiers", "publish", "IDER", "--topic", "Earthquake")
+    (tmp_path / "world.doc").write_text("x")
+    for arguments, told in (
+        (("ino", "load", str(tmp_path / "none.json")), "No such file"),
+        (("ino", "load", str(tmp_path / "world.doc")), "json"),
+        (("ino", "save", str(tmp_path / "world.doc")), "json"),
+        (publish, "--data TEXT"),
+        ((*publish, "--data", "@/nowhere"), "No such file"),
+        ((*publish, "--data", "x", "--protocol", "gossip"), "there are: bin"),
+    ):
+        done = inside(*arguments, *at, check=False)
+        assert done.returncode == 2 and told in done.stderr, (arguments, done.stderr)
+
+
+def test_names_that_are_not_there_are_told_with_those_that_are(at: tuple[str, str]) -> None:
+    assert "did you mean 'Media'? there are: Orgs, Research, Media" in refused(
+        "ino", "add", "Medea", "Fire", "Zoo", *at
+    )
+
+
+def test_who_proposes_and_confirms_is_counted_once(at: tuple[str, str]) -> None:
+    said("ino", "add", *EDGE, "--by", "bob", *at)
+    said("ino", "confirm", *EDGE, "--by", "bob", *at)
+    told = said("ino", "confirm", *EDGE, "--by", "cleo", *at)
+    assert (told["counts"], told["brief"]) == (False, "bob, 2 of 3") and "waits for 1 more" in told["why"]
+    assert "2 edges" not in (shown := inside("ino", *at).stderr) and "does not count: bob, 2 of 3" in shown
+    assert "3 edges, 1 does not count" in shown
+
+
+def test_tables_fit_a_terminal(broker: str) -> None:
+    at = ("--broker", broker)
+    assert broker in tocsin("ino", "demo", *at).stderr
+    said("ino", "add", "GlobalOrgs", "Disaster Info", "NewsMedia", "--by", "bob", *at)
+    for columns in (80, 120):
+        tables = tocsin("ino", "--tables", *at, COLUMNS=str(columns)).stderr
+        listed = tocsin("notifiers", *at, COLUMNS=str(columns)).stderr
+        assert all(len(line) <= columns for line in (tables + listed).splitlines())
+        assert "/notifiers/" not in tables and f"all run at {broker}" in tables
+        assert re.search(r"^GlobalOrgs +Disaster Info +NewsMedia +no +bob, 1 of 3 *$", tables, re.MULTILINE)
+        assert re.search(r"^IDER +ResearchOrgs +pull point +0 +0$", listed, re.MULTILINE)
+    tree = tocsin("ino", *at, COLUMNS="80").stderr
+    assert "MedicineFoodSupplies  CleanWaterDepot, HarvestFoods, MedicalAirBridge and 1 more\n" in tree
+
+
 def test_an_edge_is_proposed_confirmed_and_disputed(at: tuple[str, str]) -> None:
     proposed = said("ino", "add", *EDGE, "--by", "ann", "--note", "they asked", *at)
     assert (proposed["counts"], proposed["proposed_by"], proposed["note"]) == (False, "ann", "they asked")
@@ -75,7 +132,7 @@ def test_an_edge_is_proposed_confirmed_and_disputed(at: tuple[str, str]) -> None
     assert "counts: ann proposed it, and a quorum of 3" in inside("ino", "confirm", *EDGE, "--by", "cleo", *at).stderr
     assert said("ino", "dispute", *EDGE, "--by", "cleo", "--note", "no more", *at)["disagree"] == 1
     shown = inside("ino", *at).stderr
-    assert "-Earthquake-> Research  does not count" in shown and "1 do not count" in shown
+    assert "-Earthquake-> Research  does not count" in shown and "1 does not count" in shown
     assert "Media is owned by dora" in inside("ino", "own", "Media", "dora", *at).stderr
     assert said("ino", "confirm", *EDGE, "--by", "dora", *at)["counts"]
     assert said("ino", "own", "Media", "-", *at)["owner"] is None
@@ -120,23 +177,37 @@ def test_notifiers_are_made_told_and_removed(at: tuple[str, str], tmp_path: Path
     shown = inside("notifiers", "result", told["id"], *at).stderr
     assert "IDER  publishes Disaster Info" in shown and "TV  hop 1" in shown
     assert "not again: the header names it" in shown
-    tree = inside("notifiers", "publish", "IDER", "--topic", "Earthquake", "--protocol", "cin", *at).stderr
+    tree = inside(
+        "notifiers", "publish", "IDER", "--topic", "Earthquake", "--protocol", "cin", "--data", "", *at
+    ).stderr
     assert "USGS  hop 1" in tree and "published as urn:uuid:" in tree
-    assert "'IDER' is used by TV" in refused("notifiers", "remove", "IDER", *at)
+    directly = ("notifiers", "publish", "IDER", "--topic", "Earthquake", "--protocol", "direct", "--data", "x")
+    assert "`only` names" in refused(*directly, *at)
+    assert said(*directly, "--only", "TV", "--wait", "60", *at)["receivers"] == ["TV"]
+    assert "the rule of 'TV' for the topic 'Earthquake' tells 'IDER'" in refused("notifiers", "remove", "IDER", *at)
+    assert "TV tells USGS of 'Earthquake'" in inside("notifiers", "tell", "TV", "Earthquake", "USGS", *at).stderr
+    assert said("notifiers", "list", *at)["items"][1]["tells"] == {"Earthquake": "USGS"}
+    changed = said("notifiers", "tell", "TV", "Earthquake", "--nobody", "--by", "ann", *at)
+    assert (changed["tells"], changed["qualities"], changed["policies"]) == ({}, {"price": 2.5}, ["live"])
+    assert said("notifiers", "remove", "USGS", *at)["removed"]
     assert said("notifiers", "remove", "TV", *at)["removed"]
     assert "TV" in refused("notifiers", "remove", "TV", *at)
 
 
 WRONG: list[tuple[tuple[str, ...], str]] = [
-    (("publish", "Nobody", "--topic", "Earthquake"), "Nobody"),
+    (("publish", "Nobody", "--topic", "Earthquake", "--data", ""), "Nobody"),
     (("create", "X", "--category", "Zoo"), "no category 'Zoo'"),
     (("create", "a/b", "--category", "Media"), "slash"),
     (("create", "X"), "--category"),
+    (("create", "X", "--category", "Media", "--owner", "x" * 257), "owner"),
     (("create", "X", "--category", "Media", "--quality", "price"), "NAME=VALUE"),
     (("create", "X", "--category", "Media", "--quality", "price=nan"), "no number"),
     (("create", "X", "--category", "Media", "--tells", "Earthquake=Zoo"), "Zoo"),
     (("create", "X", "--category", "Media", "--address", "http://127.0.0.1:9/", "--dialect", "smoke"), "smoke"),
     (("result", "urn:nothing"), "urn:nothing"),
+    (("tell", "Nobody", "Earthquake", "--nobody"), "no service 'Nobody'"),
+    (("tell", "Nobody", "Earthquake"), "--nobody"),
+    (("tell", "Nobody", "Earthquake", "IDER", "--nobody"), "--nobody"),
 ]
 
 
@@ -151,6 +222,6 @@ def test_the_demo_reaches_exactly_the_five_of_the_paper(broker: str) -> None:
     at = ("--broker", broker)
     assert "created 20 notifiers" in inside("ino", "demo", *at).stderr
     assert said("ino", "demo", *at) == {"notifiers": []}
-    told = said("notifiers", "publish", "IDER", "--topic", "Disaster Info", "--wait", "60", *at)
+    told = said("notifiers", "publish", "IDER", "--topic", "Disaster Info", "--data", "x", "--wait", "60", *at)
     assert sorted(told["receivers"]) == ["CARE", "USGS", "USNationalGov", "USPEER", "UnitedNationsDRB"]
     assert (told["notifications"], told["repetitions"], told["stopped"]) == (5, 0, None)

@@ -116,6 +116,13 @@ async def test_a_notifier_from_its_beginning_to_its_end(own: BrokerProcess) -> N
             )
         assert len(await client.notifiers.results()) >= 3
         assert (await client.notifiers.get("TV")).handled == 3
+        await client.world.change_service("TV", qualities={"speed": 1}, tells={"Disaster Info": "IDER"})
+        changed = await client.notifiers.get("TV")
+        assert (changed.qualities, changed.tells) == ({"price": 2.5, "speed": 1.0}, {"Disaster Info": "IDER"})
+        with pytest.raises(ClientError, match="rule of 'TV' for the topic 'Disaster Info'"):
+            await client.notifiers.remove("IDER")
+        await client.world.change_service("TV", policies=[], tells={"Disaster Info": None})
+        assert ((await client.notifiers.get("TV")).tells, changed.subscription) == ({}, tv.subscription)
         await client.notifiers.remove("TV")
         with pytest.raises(ClientError, match="TV"):
             await client.notifiers.get("TV")

@@ -106,7 +106,7 @@ async def told(sink: Sink, text: bytes) -> None:
 async def test_publish(soap: str, world: None, opened: Open, sink: Sink, call: Call) -> None:
     client = await asyncio.to_thread(opened, ROOT)
     port = client.bind("IDER-Söhne", f"NotifierSoap{soap}")
-    asked = {"Topic": "Earthquake", "Data": quake("7.1"), "Protocol": "hin", "Limit": 100}
+    asked = {"Topic": "Earthquake", "Data": quake("7.1"), "Protocol": "hin", "Limit": 10}
     message = await asyncio.to_thread(partial(port.Publish, **asked))
     await told(sink, b"7.1")
     found = await call("GET", f"/api/disseminations/{message}?wait=30s")

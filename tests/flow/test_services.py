@@ -1,11 +1,14 @@
+import contextlib
+
 import pytest
 
 from tocsin.flow.flow import normalise
-from tocsin.flow.services import door_of, told
+from tocsin.flow.services import check_told, door_of, told
 from tocsin.model.identity import Instant, MessageId, Node
-from tocsin.model.names import topic
+from tocsin.model.names import Topic, topic
 from tocsin.model.notification import Payload
 from tocsin.model.records import Accepted
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Position
 from tocsin.routing.implicit.messages import Copy, Message
 
@@ -50,3 +53,35 @@ def test_other_doors_are_open_to_all() -> None:
         Position(Node("n"), 3), Instant(5), "/broker/publish/notifiers", "raw", headers, None, "cause", b"x"
     )
     assert normalise(record)[0].addressee == ""
+
+
+def checked(data: Payload, *attributes: tuple[str, str]) -> None:
+    message = Message(NAME, "din", "IDER", "Disaster Info", data, Instant(10**18), attributes=attributes)
+    check_told(message, topic("Disaster-Info") or Topic(()), "http://n/notifiers/IDER")
+
+
+@pytest.mark.parametrize("data", DATA, ids=lambda data: data.media_type or "none")
+def test_what_can_be_told_is_taken(data: Payload) -> None:
+    checked(data, ("request", "r1"), ("expirytime", "2100-01-01T00:00:00Z"))
+
+
+@pytest.mark.parametrize(
+    ("data", "attribute"),
+    [
+        (DATA[0], ("expirytime", "soon")),
+        (DATA[0], ("Request", "r1")),
+        (DATA[0], ("request", "\x01")),
+        (DATA[0], ("dataschema", "here")),
+        (DATA[3], ("data", "twice")),
+        (Payload("a\nb", b"7"), ("request", "r1")),
+    ],
+)
+def test_what_cannot_be_told_is_refused(data: Payload, attribute: tuple[str, str]) -> None:
+    with pytest.raises(Refusal):
+        checked(data, attribute)
+
+
+def test_deep_data_is_told_or_refused() -> None:
+    for depth in range(850, 1100):
+        with contextlib.suppress(Refusal):
+            checked(Payload("application/json", b"[" * depth + b"]" * depth))

@@ -82,11 +82,10 @@ def test_a_place_in_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", _growth.WORLDS)
-def test_growth_in_the_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_growth, "LEAST_LIMIT", 2000)
+def test_growth_in_the_small(name: str) -> None:
     world = _growth.WORLDS[name](200, Random(1))
     cin, din, hin, both = (_growth.measured(name, world, protocol) for protocol in COMPARED)
-    assert cin.reached == cin.notifications == din.reached == both.reached
+    assert cin.reached == cin.notifications == din.reached == both.reached == hin.reached
     assert cin.notifications <= both.notifications <= din.notifications
     assert hin.notifications >= both.notifications
     assert (cin.central_rows, din.local_rows, both.local_rows, hin.local_rows) == (*[cin.reached + 1] * 3, 0)
@@ -101,19 +100,19 @@ def test_a_layered_world_reaches_all() -> None:
     assert _growth.measured("layered", _growth.WORLDS["layered"](333, Random(2)), "cin").reached == 332
 
 
-def test_what_plain_hin_would_send_without_a_limit() -> None:
+def test_what_plain_hin_would_send_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_growth, "HIN_PASSES", 10**6)
     world = _growth.WORLDS["layered"](100, Random(1))
     found = _growth.measured("layered", world, "hin")
     assert (found.stopped, found.notifications) == (False, found.unlimited)
 
 
 def test_plain_hin_doubles_with_every_layer_and_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_growth, "LADDER_LIMIT", 200)
     monkeypatch.setattr(_growth, "DEEPEST_LADDER", 8)
     found = {(each.layers, each.protocol): each for each in _growth.ladders(lambda text: None)}
     assert [found[layers, "hin"].notifications for layers in (2, 4, 6)] == [6, 30, 126]
     assert [_growth.ways(layers) for layers in (2, 4, 6, 8)] == [6, 30, 126, 510]
-    assert (found[8, "hin"].notifications, found[8, "hin"].stopped) == (200, True)
+    assert (found[8, "hin"].notifications, found[8, "hin"].stopped) == (254, True)  # each passes it on 16 times
     assert [found[layers, "hin-din"].notifications for layers in (2, 4, 6, 8)] == [6, 14, 22, 30]
 
 
@@ -127,7 +126,6 @@ def test_the_size_of_a_thing_counts_what_it_shares_once() -> None:
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> experiment.Report:
     monkeypatch.setattr(_spread, "RUNS", 1)
     monkeypatch.setattr(_spread, "FAN_OUTS", (4,))
-    monkeypatch.setattr(_growth, "LEAST_LIMIT", 1000)
     monkeypatch.setattr(_growth, "DEEPEST_LADDER", 4)
     chosen = {"services": "100", "history_ms": "2.5"}
     return experiment.run("implicit", out=tmp_path, progress=lambda text: None, chosen=chosen)

@@ -187,7 +187,7 @@ def test_the_action_decides_nothing() -> None:
             "Hop",
         ),
         (envelope(f"<Notify>{TOPIC}<Text>a</Text></Notify>", f"{ROOT}<Hop>1</Hop><When>noon</When>"), "not a time"),
-        (envelope(f"<Notify>{TOPIC}<Text>a</Text></Notify>", f"{ROOT}{MORE}<Left>-1</Left>"), "Left"),
+        (envelope(f"<Notify>{TOPIC}<Text>a</Text></Notify>", f"{ROOT}{MORE}<Most>-1</Most>"), "Most"),
         (envelope("<Notify/>", "<wsa:X s:mustUnderstand='true'/>"), "must be understood"),
     ],
 )

@@ -80,7 +80,7 @@ class Stage:
     def publish(
         self,
         protocol: str,
-        limit: int = 60,
+        limit: int = 3,
         root: str | None = None,
         topic: str | None = None,
         only: tuple[str, ...] | None = None,

@@ -15,6 +15,7 @@ from tocsin.routing.interaction import (
     PATTERNS,
     answer_goes_to,
     choose,
+    choosing,
     pattern,
     subscribed,
     together,
@@ -82,19 +83,19 @@ def test_the_cheaper_is_better_where_the_profile_says_so() -> None:
 
 
 def test_of_equals_the_first_by_name_is_chosen() -> None:
-    there = world(ASKER, airline("B", price=1), airline("A", price=1), airline("C", price=1))
+    there = world(ASKER, *(airline(name, price=1, availability=1) for name in "BAC"))
     assert choose(there, "Reservation", "traveller", "Airlines", CHEAP)[0].name == "A"
     assert choose(there, "Reservation", "traveller", "Airlines", Profile())[0].name == "A"
 
 
 def test_of_many_that_fit_the_best_hundred_are_told() -> None:
-    there = world(ASKER, *(airline(f"A{number:03}", price=float(number)) for number in range(300)))
+    there = world(ASKER, *(airline(f"A{number:03}", price=float(number), availability=1) for number in range(300)))
     found, why = choose(there, "Reservation", "traveller", "Airlines", CHEAP)
     assert (found.name, len(why.scored), why.scored[-1].service) == ("A000", 100, "A099")
 
 
 def test_a_quality_that_is_not_told_is_the_worst() -> None:
-    there = world(ASKER, airline("Silent"), airline("Told", price=900))
+    there = world(ASKER, airline("Silent"), airline("Told", price=900, availability=0))
     assert choose(there, "Reservation", "traveller", "Airlines", CHEAP)[0].name == "Told"
     bound = Profile({"price": Preference(at_most=1e300)})
     assert [each.service for each in choose(there, "Reservation", "traveller", "", bound)[1].scored] == ["Told"]
@@ -104,6 +105,46 @@ def test_subcategories_are_of_the_category_and_nobody_asks_itself() -> None:
     there = world(airline("A"), airline("Z", "Producers"))
     assert choose(there, "Reservation", "A", "Producers", Profile())[0].name == "Z"
     assert choose(there, "Reservation", "Z", "Producers", Profile())[0].name == "A"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Preference(better="lower"),
+        Preference(0.0, at_most=400),
+        Preference(at_least=1, at_most=400),
+    ],
+)
+def test_a_quality_that_nobody_who_fits_has_picks_nobody(asked: Preference) -> None:
+    there = world(
+        airline("traveller", "Clients", prise=1), airline("A", price=100), airline("B", "Producers", speed=1, prise=1)
+    )
+    with pytest.raises(Refusal) as refused:
+        choose(there, "Reservation", "traveller", "Airlines", Profile({"price": Preference(), "prise": asked}))
+    assert refused.value.reason == "unknown-name"
+    assert refused.value.text == (
+        "no producer that fits otherwise has the quality 'prise'; the qualities there are: price"
+    )
+    assert choose(there, "Reservation", "traveller", "", Profile({"prise": asked}))[0].name == "B"
+
+
+def test_a_quality_of_those_alone_who_are_out_of_bounds_picks_nobody() -> None:
+    there = world(ASKER, airline("A", price=100), airline("B", price=900, speed=1))
+    asked = Profile({"price": Preference(at_most=400), "speed": Preference()})
+    with pytest.raises(Refusal, match=r"has the quality 'speed'; the qualities there are: price$"):
+        choose(there, "Reservation", "traveller", "Airlines", asked)
+
+
+def test_where_nobody_has_qualities_that_is_said() -> None:
+    with pytest.raises(Refusal, match=r"the qualities there are: none$"):
+        choose(world(ASKER, airline("A")), "Reservation", "traveller", "", CHEAP)
+
+
+def test_the_choice_is_of_the_world_as_it_was_when_asked() -> None:
+    there = world(ASKER, airline("A"), airline("B"))
+    chosen = choosing(there, "Reservation", "traveller", "Airlines", Profile())
+    there.apply(c.RemoveService("A"))
+    assert chosen()[0].name == "A"
 
 
 def test_when_nobody_fits_each_condition_says_how_many_it_excluded() -> None:
@@ -121,7 +162,7 @@ def test_when_nobody_fits_each_condition_says_how_many_it_excluded() -> None:
     assert refused.value.text == (
         "no producer fits for 'Reservation': of 5 services were excluded 1 not under the category 'Airlines', "
         "1 has no notifier, 1 without the policy 'refundable', 2 price not known to be at most 400; "
-        "ask for less, or name one with `of`"
+        "ask for less, or for another category; one that you name is asked with pull-1:1-explicit"
     )
     with pytest.raises(Refusal, match="there is no category 'Ships'"):
         choose(there, "Reservation", "traveller", "Ships", Profile())
@@ -139,7 +180,8 @@ def test_the_choice_is_never_worse_than_another_in_everything(
     offered: dict[str, dict[str, float]], better: str
 ) -> None:
     qualities = {name: Preference(1.0, better) for name in ("price", "speed")}  # type: ignore[arg-type]
-    there = world(ASKER, *(replace(airline(name), qualities=each) for name, each in offered.items()))
+    known = airline("Z", price=0.0, speed=0.0)
+    there = world(ASKER, known, *(replace(airline(name), qualities=each) for name, each in offered.items()))
     found, why = choose(there, "Reservation", "traveller", "Airlines", Profile(qualities))
     best = why.scored[0]
     assert found.name == best.service

@@ -2,14 +2,19 @@
 
 import pytest
 
+from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.edge import MOST_VOTES, QUORUM, Edge, Vote, counts, voted
+from tocsin.semantics.edge import FIRST, LAST, MOST_VOTES, QUORUM, Edge, Verdict, Vote, verdict, voted
 
 
 def edge(proposed_by: str = "", votes: str = "", support: float | None = None) -> Edge:
     """Votes as `+ann -bob`."""
     cast = tuple(Vote(each[1:], each[0] == "+") for each in votes.split())
     return Edge("A", "T", "B", proposed_by, votes=cast, support=support)
+
+
+def counts(said: Edge, owner: str | None, quorum: int = QUORUM) -> bool:
+    return verdict(said, owner, quorum).counts
 
 
 @pytest.mark.parametrize(
@@ -67,6 +72,36 @@ def test_confidence_alone_makes_it_learned() -> None:
     assert not Edge("A", "T", "B", lift=0.5).learned
 
 
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (edge(), Verdict(True, "it was given with the world, and no quorum of 3 disputes it", "given")),
+        (edge(votes="-a -b -c"), Verdict(False, "a quorum of 3 disputes it", "3 of 3 dispute")),
+        (edge("ann"), Verdict(True, "ann, who owns A, proposed it, and no quorum of 3 disputes it", "owner")),
+        (edge("eve", "-ann"), Verdict(False, "ann, who owns A, disputed it", "owner disputed")),
+        (
+            edge("bob", "+bob +cleo"),
+            Verdict(
+                False, "bob proposed it, and it waits for 1 more to confirm it, or for the owner of A", "bob, 2 of 3"
+            ),
+        ),
+        (
+            edge("bob", "+bob +cleo +dan"),
+            Verdict(True, "bob proposed it, and a quorum of 3 confirms it", "bob, 3 of 3"),
+        ),
+        (
+            edge("", "-cleo", support=0.9),
+            Verdict(
+                False, "it was learned, and it waits for 4 more to confirm it, or for the owner of A", "learned, 0 of 3"
+            ),
+        ),
+    ],
+)
+def test_the_reason_is_that_of_the_verdict(said: Edge, told: Verdict) -> None:
+    """Who proposes an edge and then confirms it is counted once."""
+    assert verdict(said, "ann") == told
+
+
 def test_a_quorum_of_one() -> None:
     assert counts(edge("eve"), None, 1)
     assert not counts(edge(votes="-a"), None, 1)
@@ -90,3 +125,12 @@ def test_the_last_vote_of_each_counts() -> None:
 def test_votes_that_cannot_be(said: Edge, text: str) -> None:
     with pytest.raises(Refusal, match=text):
         said.check()
+
+
+@pytest.mark.parametrize("when", [Instant(LAST + 1), Instant(FIRST - 1), Instant(10**22)])
+def test_a_time_that_cannot_be_kept_is_refused(when: Instant) -> None:
+    for bad in (Edge("A", "T", "B", when=when), Edge("A", "T", "B", votes=(Vote("ann", True, when),))):
+        with pytest.raises(Refusal, match="1677 and 2262") as refused:
+            bad.check()
+        assert refused.value.reason == "bad-world"
+    Edge("A", "T", "B", when=LAST, votes=(Vote("ann", True, FIRST),)).check()

@@ -104,7 +104,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"services": {"CARE": []}}, r"services\.CARE: service 'CARE' has no category; name at least one"),
     ({"services": {"CARE": {"categories": [1]}}}, r"services\.CARE\.categories\[0\]: Expected `str`, got `int`"),
     ({"services": {"CARE": "Local"}}, r"services\.CARE\.categories: Expected `array`, got `str`"),
-    ({"services": {"CARE": ["Loc"]}}, r"services\.CARE: there is no category 'Loc'; there are: All, Local; add it"),
+    (
+        {"services": {"CARE": ["Loc"]}},
+        r"services\.CARE: there is no category 'Loc'; did you mean 'Local'\? there are: All, Local; add it",
+    ),
     ({"services": {"CARE": ["Local", "Local"]}}, r"services\.CARE: .* a category twice"),
     ({"services": {"CARE": {"catgories": ["Local"]}}}, r"services\.CARE\.catgories: there is no such key"),
     ({"services": {"CARE": {}}}, r"services\.CARE: .*missing required field `categories`"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tocsin.routing.implicit.messages import Effect, Forward
 from tocsin.semantics.changes import PutCategory, PutEdge, PutService, PutTopic
 from tocsin.semantics.edge import Edge
 from tocsin.semantics.service import Service
@@ -21,16 +22,27 @@ def world() -> World:
     return made
 
 
+class Headers(Network):
+    """Keeps how long the longest was."""
+
+    largest_header = 0
+
+    def _do(self, effect: Effect) -> None:
+        if isinstance(effect, Forward):
+            self.largest_header = max(self.largest_header, sum(map(len, effect.copy.notified)))
+        super()._do(effect)
+
+
 @pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din"])
 def test_it_counts_what_happens(protocol: str) -> None:
-    tally, kept = Tally(world(), lambda names: sum(map(len, names))), Network(world(), most_names=None)
+    tally, kept = Tally(world(), lambda names: sum(map(len, names))), Headers(world(), most_names=None)
     for network in (tally, kept):
-        message = network.publish("A", "T", protocol, limit=40)
+        message = network.publish("A", "T", protocol, limit=3)
         network.clock.run()
     found = kept.result(message)
     assert (tally.notifications, tally.reached) == (found.notifications, set(found.receivers))
     assert (tally.withheld, tally.clock.now) == (found.withheld, kept.clock.now)
     assert tally.dropped == sum(each.dropped for each in kept.handled)
-    assert tally.largest_header == kept.header_names == tally.header_names
+    assert tally.largest_header == kept.largest_header
     assert (tally.header_bytes > 0) == protocol.startswith("hin")
     assert not tally.handled and not tally.delivered

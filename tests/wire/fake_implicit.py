@@ -14,13 +14,13 @@ from tocsin.model.names import Topic
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy
 from tocsin.routing.implicit.result import Dissemination, Step
-from tocsin.semantics.changes import Change, Changing, PutCategory, PutService, PutTopic, RemoveService
+from tocsin.semantics.changes import Changing, PutCategory, PutService, PutTopic, RemoveService
 from tocsin.semantics.labels import topic_of
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
 from tocsin.wire.access import Gate
 from tocsin.wire.asgi import Application, Message
-from tocsin.wire.implicit_port import ImplicitPort, Published, Running
+from tocsin.wire.implicit_port import Changes, ImplicitPort, Published, Running
 from tocsin.wire.port import Broker
 
 KEY = b"shared by the nodes of one world"
@@ -35,6 +35,7 @@ class FakeImplicit:
     published: list[tuple[str, Published]] = field(default_factory=list)
     notified: list[Copy] = field(default_factory=list)
     asked_by: list[str] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
     keeps_world: bool = True
 
     def world(self) -> World:
@@ -46,8 +47,8 @@ class FakeImplicit:
         self.the_world.topics.check(label)
         return topic_of(self.the_world.topics, label)
 
-    async def change_world(self, changes: Sequence[Change], by: str) -> int:
-        for change in changes:
+    async def change_world(self, changes: Changes, by: str) -> int:
+        for change in changes(self.the_world) if callable(changes) else changes:
             self.the_world.apply(change)
         self.asked_by.append(by)
         return self.the_world.version
@@ -55,9 +56,10 @@ class FakeImplicit:
     async def world_history(self, after: int, limit: int) -> Sequence[Changing]:
         return ()
 
-    async def create_notifier(self, service: Service, by: str) -> Running:
+    async def create_notifier(self, service: Service, by: str, owner: str = "") -> Running:
         self.the_world.apply(PutService(service))
         self.asked_by.append(by)
+        self.owners.append(owner)
         return self.notifier(service.name)
 
     async def remove_notifier(self, name: str, by: str) -> None:

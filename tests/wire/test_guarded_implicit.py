@@ -99,3 +99,13 @@ async def test_nobody_signs_for_a_node(port: FakeImplicit) -> None:
         seen(port, BOB).proof(Copy("c", message, "IDER", "CARE", 1))
     await seen(port, BOB).notify(Copy("c", message, "", "CARE", 1))
     await refused(seen(port, ADA).notify(Copy("c", message, "", "CARE", 1)))
+
+
+async def test_a_notifier_is_owned_by_somebody_who_is_known(port: FakeImplicit) -> None:
+    guarded = GuardedImplicit(port, ROOT, {"ada": ADA}.get)
+    with pytest.raises(Refusal, match="users add"):
+        await guarded.create_notifier(Service("TV", ("Global",)), "", "eve")
+    assert "TV" not in port.the_world.services
+    await guarded.create_notifier(Service("TV", ("Global",)), "", "ada")
+    await guarded.create_notifier(Service("Radio", ("Global",)), "")
+    assert (port.asked_by, port.owners) == (["root", "root"], ["ada", ""])

@@ -71,7 +71,7 @@ async def test_notify_of_a_stranger_is_a_message_of_its_own(port: FakeImplicit, 
         <Topic>Earthquake</Topic><Data><quake xmlns="">7</quake></Data></Notify></s:Body></s:Envelope>"""
     assert await said(door, "CARE", ((("Content-Type", "text/xml"),), body.encode())) == (200, "NotifyResponse")
     (copy,) = port.notified
-    assert (copy.to, copy.sender, copy.hop, copy.notified, copy.left) == ("CARE", "", 1, (), None)
+    assert (copy.to, copy.sender, copy.hop, copy.notified, copy.most) == ("CARE", "", 1, (), None)
     message = copy.message
     assert (message.root, message.protocol, message.topic, message.when) == ("CARE", "din", "Earthquake", NOW)
     assert message.reports == "http://here:1" and message.id and copy.id not in ("", message.id)
@@ -120,7 +120,7 @@ CHANGED = {
     "notified": replace(COPY, notified=()),
     "sender": replace(COPY, sender="CARE"),
     "hop": replace(COPY, hop=2),
-    "left": replace(COPY, left=5),
+    "most": replace(COPY, most=5),
     "id": replace(COPY, id="d"),
 }
 

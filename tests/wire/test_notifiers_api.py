@@ -48,6 +48,7 @@ async def test_a_notifier_comes_and_goes(port: FakeImplicit) -> None:
         "policies": ["fast"],
         "tells": {"Earthquake": "CARE"},
         "by": "desk",
+        "owner": "tv",
     }
     status, headers, told = await call(door, "POST", "/api/notifiers", asked)
     assert (status, headers["location"]) == (201, "http://here:1/api/notifiers/Detroit%20TV")
@@ -58,8 +59,8 @@ async def test_a_notifier_comes_and_goes(port: FakeImplicit) -> None:
         "handled": 0,
         "remembered": 0,
     }
-    del expected["by"]
-    assert told == expected and port.asked_by == ["desk"]
+    del expected["by"], expected["owner"]
+    assert told == expected and (port.asked_by, port.owners) == (["desk"], ["tv"])
     assert (await call(door, "GET", "/api/notifiers/Detroit TV"))[2] == expected
     _, _, page = await call(door, "GET", "/api/notifiers")
     assert [each["name"] for each in page["items"]] == ["CARE", "Detroit TV", "IDER", 'Rè & "Co"']
@@ -76,7 +77,7 @@ async def test_a_notifier_comes_and_goes(port: FakeImplicit) -> None:
         ({"name": "A", "categories": []}, 409, "no category"),
         ({"name": "A", "categories": ["Nowhere"]}, 404, "Nowhere"),
         ({"name": "A/B", "categories": ["Global"]}, 409, "slash"),
-        ({"name": "A", "categories": ["Global"], "dialect": "morse"}, 400, "choose: "),
+        ({"name": "A", "categories": ["Global"], "dialect": "morse"}, 400, "choose one of "),
         ({"name": "A", "categories": ["Global"], "colour": "red"}, 400, "colour"),
     ],
 )

@@ -12,7 +12,7 @@ from tocsin.semantics.changes import Change, PutCategory, PutEdge, PutService, P
 from tocsin.semantics.edge import Edge
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
-from tocsin.wire.implicit_port import Running
+from tocsin.wire.implicit_port import Changes, Running
 
 PLAIN = {
     "topics": {"Disaster Info": None, "Earthquake": "Disaster Info"},
@@ -181,6 +181,15 @@ BAD: dict[str, tuple[str, str, object, int, tuple[str, ...]]] = {
     "a vote on no edge": ("POST", "/edges/votes", OTHER | {"agrees": True, "by": "ann"}, 404, ("no edge",)),
     "a vote of nobody": ("POST", "/edges/votes", EDGE | {"agrees": True}, 409, ("who",)),
     "a vote of no opinion": ("POST", "/edges/votes", EDGE | {"by": "ann"}, 400, ("agrees",)),
+    "services whose names are no names in an address": (
+        "PUT",
+        "",
+        {"services": {"..": ["Media"]}},
+        409,
+        ("'..'", "address"),
+    ),
+    "an edge of a time that cannot be kept": ("PUT", "", {"edges": [EDGE | {"when": 10**22}]}, 409, ("years",)),
+    "a quorum of more than there can be": ("PUT", "/rules", {"quorum": 10**22}, 409, ("quorum",)),
     "no quorum": ("PUT", "/rules", {"quorum": 0}, 409, ("quorum",)),
     "a field that is not known": ("PUT", "/topics/X", {"parents": []}, 400, ("parents",)),
     "a topic that is used": ("DELETE", "/topics/Earthquake", b"", 409, ("Research -Earthquake-> Research",)),
@@ -191,6 +200,9 @@ BAD: dict[str, tuple[str, str, object, int, tuple[str, ...]]] = {
     "an edge that is not named": ("DELETE", "/edges?source=Media", b"", 400, ("topic",)),
     "a root that is not registered": ("GET", "/neighbours?service=Zoo&topic=Earthquake", b"", 404, ("Zoo", "IDER")),
     "neighbours about no topic": ("GET", "/neighbours?service=IDER&topic=Zoo", b"", 404, ("Zoo",)),
+    "edges from nowhere": ("GET", "/edges?source=Zoo", b"", 404, ("no category 'Zoo'", "Research")),
+    "edges to nowhere": ("GET", "/edges?target=Medea", b"", 404, ("did you mean 'Media'?",)),
+    "edges on nothing": ("GET", "/edges?source=Media&topic=Zoo", b"", 404, ("no topic 'Zoo'",)),
     "neighbours of nobody": ("GET", "/neighbours?topic=Earthquake", b"", 400, ("?service=NAME",)),
     "what is no JSON": ("PUT", "", b"{", 400, ("JSON",)),
     "what is no world": ("PUT", "", b"[]", 400, ()),
@@ -290,6 +302,58 @@ async def test_a_service_with_a_notifier_here_keeps_its_place(door: Door) -> Non
     assert (await door("DELETE", "/api/world/services/AP")).status == 204
 
 
+async def test_a_part_of_a_service_is_changed_while_its_notifier_runs(door: Door) -> None:
+    await door.keeper.change_world([PutService(NOTIFIER)], "")
+    door.keeper.running.append(Running(NOTIFIER, "its-subscription", 0, 0))
+    place = "/api/world/services/TV"
+    given = {"qualities": {"price": 2, "speed": 1}, "policies": ["live"], "tells": {"Earthquake": "IDER"}, "by": "ann"}
+    made = (await door("PATCH", place, given)).json
+    assert (made["qualities"], made["policies"], made["tells"]) == (
+        {"price": 2.0, "speed": 1.0},
+        ["live"],
+        {"Earthquake": "IDER"},
+    )
+    assert (made["node"], made["notifier"], made["address"]) == (BASE, NOTIFIER.notifier, NOTIFIER.address)
+    assert (made["categories"], door.keeper.history[-1].by) == (list(NOTIFIER.categories), "ann")
+    less = (await door("PATCH", place, {"qualities": {"price": None}, "tells": {"Earthquake": None}})).json
+    assert less == made | {"qualities": {"speed": 1.0}, "tells": {}}
+    version = door.keeper.kept.version
+    assert (await door("PATCH", place, {"tells": {"Earthquake": None}})).json == less
+    assert door.keeper.kept.version == version
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "status", "why"),
+    [
+        ("Nobody", {}, 404, "no service 'Nobody'"),
+        ("TV", {"tells": {"Erthquake": None}}, 404, "no topic 'Erthquake'"),
+        ("TV", {"tells": {"Earthquake": "Nobody"}}, 409, "which is no other service"),
+        ("TV", {"categories": []}, 409, "has no category"),
+        ("TV", {"notifier": "http://x/"}, 400, "notifier"),
+        ("TV", {"qualities": {"price": "much"}}, 400, "qualities"),
+    ],
+)
+async def test_what_a_service_cannot_become(door: Door, name: str, said: object, status: int, why: str) -> None:
+    version = door.keeper.kept.version
+    checked(await door("PATCH", f"/api/world/services/{name}", said), status, why)
+    assert door.keeper.kept.version == version
+
+
+async def test_what_is_checked_is_the_world_that_is_changed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its notifier comes while somebody writes to the service: what was there before counts for nothing."""
+    version, change = door.keeper.kept.version, door.keeper.change_world
+
+    async def after_another(changes: Changes, by: str) -> int:
+        await change([PutService(NOTIFIER)], "node")
+        return await change(changes, by)
+
+    monkeypatch.setattr(door.keeper, "change_world", after_another)
+    changed = (await door("PUT", "/api/world/services/TV", {"categories": ["Research"]})).json
+    assert (changed["categories"], changed["node"]) == (["Research"], BASE)
+    late = await door("PUT", "/api/world/topics/late", {}, if_match=f'"{door.keeper.kept.version}"')
+    assert late.status == 412 and "late" not in door.keeper.kept.topics and door.keeper.kept.version > version
+
+
 async def test_an_edge_says_whether_it_counts_and_why(door: Door) -> None:
     given = (await door("PUT", "/api/world/edges", EDGE)).json
     assert given["counts"] and given["why"] == "it was given with the world, and no quorum of 3 disputes it"
@@ -337,6 +401,9 @@ async def test_neighbours_and_the_edges_that_lead_to_them(door: Door) -> None:
     assert [each["name"] for each in (await door("GET", narrow)).json["items"]] == ["USGS"]
     await door("PUT", "/api/world/rules", {"inherit_topics": True})
     assert [each["name"] for each in (await door("GET", narrow)).json["items"]] == ["TV", "USGS"]
+    await door("PUT", "/api/world/rules", {"inherit_categories": True})
+    await door("PUT", "/api/world/edges", {"source": "Orgs", "topic": "Earthquake", "target": "Media"})
+    assert (await door("GET", narrow)).json["items"][0]["edges"] == ["Orgs -Earthquake-> Media"]
 
 
 async def test_the_history_is_told_in_words(door: Door) -> None:

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from tests.effort import examples
 
 from tocsin.model.refusal import Refusal
@@ -100,3 +101,17 @@ def test_what_runs_is_not_taken_away() -> None:
     world = World.of((PutCategory("c"), PutService(Service("s", ("c",), node="http://n.example"))))
     with pytest.raises(Refusal, match=r"s.*runs at http://n\.example"):
         replaced(world, ())
+
+
+def test_where_a_notifier_runs_is_said_by_no_document() -> None:
+    """A world that was saved names the address of then."""
+    saved = Service(
+        "s", ("c",), {"price": 1.0}, notifier="http://old/notifiers/s", node="http://old", address="http://s"
+    )
+    runs = replace(saved, notifier="http://new/notifiers/s", node="http://new", qualities={})
+    for before, after in ((runs, replace(runs, qualities={"price": 1.0})), (None, replace(saved, node=""))):
+        for put in (merged, replaced):
+            world = World.of((PutCategory("c"), *(PutService(each) for each in (before,) if each)))
+            for change in put(world, (PutCategory("c"), PutService(saved))):
+                world.apply(change)
+            assert world.services == {"s": after}

@@ -12,7 +12,7 @@ from tocsin.semantics.world import World
 from tocsin.wire.access import Gate
 from tocsin.wire.api import api
 from tocsin.wire.asgi import Message
-from tocsin.wire.implicit_port import Running
+from tocsin.wire.implicit_port import Changes, Running
 from tocsin.wire.port import Broker
 
 BASE = "http://broker.example"
@@ -29,11 +29,12 @@ class Keeper:
     def world(self) -> World:
         return self.kept
 
-    async def change_world(self, changes: Sequence[Change], by: str) -> int:
+    async def change_world(self, changes: Changes, by: str) -> int:
         tried = World.of(self.kept.changes())
-        for change in changes:
+        made = changes(self.kept) if callable(changes) else changes
+        for change in made:
             tried.apply(change)
-        for change in changes:
+        for change in made:
             self.kept.apply(change)
             self.history.append(Changing(self.kept.version, Instant(10**18), by, change))
         return self.kept.version

@@ -12,6 +12,7 @@ from tocsin.app.node import Node
 from tocsin.app.settings import Settings
 from tocsin.matching.rights import may_subscribe
 from tocsin.model.access import Accounts
+from tocsin.model.filters import ForNotifier
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.store.database import Store
@@ -115,7 +116,8 @@ async def end_unentitled(node: Node, accounts: Accounts) -> None:
 
 
 def _is_entitled(subscription: Subscription, accounts: Accounts) -> bool:
-    if subscription.owner is None:
+    """A notifier's service is told as long as there is the notifier, which others than its owner may depend on."""
+    if subscription.owner is None or any(isinstance(each, ForNotifier) for each in subscription.filters):
         return True
     account = accounts.by_name.get(subscription.owner)
     return account is not None and may_subscribe(account.principal, subscription.filters)

@@ -3,27 +3,28 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
 from tocsin.app.fetching import fetch
+from tocsin.app.interaction_records import NAMES, Records, check_live, is_live
+from tocsin.app.interaction_subscriptions import Standing
 from tocsin.app.interaction_ways import Around, Ways
 from tocsin.model import names
-from tocsin.model.identity import Instant, MessageId, Pairs, after
+from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.names import Topic
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import NO_DATA, Act, Choice, Interaction, Request
+from tocsin.model.request import Also, Choice, Interaction, Request
 from tocsin.routing.implicit.protocols import DEFAULT, protocol
 from tocsin.routing.interaction import (
     Pattern,
     answer_goes_to,
-    choose,
+    choosing,
     pattern,
     subscribed,
     together,
@@ -32,71 +33,65 @@ from tocsin.routing.interaction import (
 from tocsin.semantics.labels import topic_of
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
-from tocsin.store.errors import StoreError
 from tocsin.store.requests import RequestTable
 from tocsin.wire.implicit_port import Published
 from tocsin.wire.interactions_port import Ask, Fetched, SeenInteraction, SeenRequest, Tell, Told
 
 MOST_LIVE = 100_000
 FORGET_SECONDS = 60.0
-NAMES = "urn:tocsin:request:"
-_PAGE = 500
 _MOST_NAMED = 100  # requests that an answer names
-Answer = TypeVar("Answer")
 
 
 class Interactions:
     """Implements `tocsin.wire.interactions_port.InteractionsPort`. What is asked of one producer goes in turn."""
 
     def __init__(self, around: Around, table: RequestTable, log: Path, kept_seconds: float) -> None:
-        self._around, self._table, self._log, self._kept = around, table, log, kept_seconds
-        self._ways = Ways(around)
-        self._live = {each.id: each for each in table.live()}
+        self._around, self._log = around, log
+        self._ways, self._records = Ways(around), Records(table, around.now, kept_seconds)
+        self._standing = Standing(self._ways, self._records)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def ask(self, asked: Ask, *, principal: str | None = None) -> Request:
-        del principal
+    async def ask(self, asked: Ask) -> Request:
         rules, world = pattern(asked.pattern), self._around.implicit.world()
         if not rules.asked:
             raise Refusal("malformed", f"{rules.name} begins with the producer, which tells: nobody asks")
-        if len(self._live) >= MOST_LIVE:
+        if len(self._records.live) >= MOST_LIVE:
             raise Refusal("overloaded", f"{MOST_LIVE} requests are open; end or answer some first")
         world.topics.check(asked.topic)
         asker = world.service(asked.asker)
-        producer, why = _producer(world, rules, asked)
+        producer, why = await _producer(world, rules, asked)
         request = _request(rules, asked, producer.name, why, self._around.now())
         async with self._turn(producer.name):
             if rules.standing:
-                return await self._subscribe(world, request)
+                return await self._standing.subscribe(world, request)
             return await self._pull(asker, producer, request)
 
     async def answer(self, request: str, by: str, data: Payload, *, principal: str | None = None) -> Told:
         """To all that it is for, or to nobody: one message, whose copies are on disk together."""
         producer = (await self.request(request)).producer
         async with self._turn(producer):
-            found = self._answerable(await self.request(request), by)
-            world = self._around.implicit.world()
-            closing = together(found, self._live.values())
-            told = answer_goes_to(found, self._live.values(), world)
+            found, world = _answerable(await self.request(request), by), self._around.implicit.world()
+            closing = together(found, self._records.live)
+            told = answer_goes_to(found, self._records.live, world)
             _check_registered(world, told, closing)
             message = await self._send_answer(world, found, closing, told, data, principal)
             answered = [replace(each, state="answered", answers=each.answers + 1) for each in closing]
-            await self._keep(answered, self._record("answered", found, by, told, message))
-            return Told(message, told, tuple(each.id for each in answered if not _is_live(each)))
+            await self._records.keep(answered, self._records.said("answered", found, by, told, message))
+            return Told(message, told, tuple(each.id for each in answered if not is_live(each)))
 
     async def tell(self, tell: Tell, *, principal: str | None = None) -> Told:
         rules, world = pattern(tell.pattern), self._around.implicit.world()
         if rules.mode != "push":
             raise Refusal("malformed", f"{rules.name} begins with a consumer, which asks; the producer answers")
-        if tell.protocol and rules.name != "push-1:n-implicit":
+        if tell.protocol and not rules.spreads:
             raise Refusal("malformed", f"a protocol is for push-1:n-implicit; {rules.name} has none")
         world.topics.check(tell.topic)
         producer = world.service(tell.producer)
-        done = await self._told(world, rules, producer, tell, principal)
+        done = await self._push(world, rules, producer, tell, principal)
         said = Interaction(
             self._around.now(), rules.name, "told", producer.name, done.told, tell.topic, "", done.message
         )
-        await self._stored(lambda: self._table.keep((), said.when, said))
+        await self._records.keep((), said)
         return done
 
     async def end(self, request: str, by: str) -> Request:
@@ -105,27 +100,18 @@ class Interactions:
             found = await self.request(request)
             if by and by != found.asker:
                 raise Refusal("not-allowed", f"request {found.id} is {found.asker}'s to end, not {by}'s")
-            return await self._end(_check_live(found, "ended"))
+            return await self._standing.end(check_live(found, "ended"))
 
     async def request(self, request: str) -> Request:
-        """By its id, or by that of the message that told of it: all that a service which speaks SOAP has of it."""
-        request = request.removeprefix(NAMES)
-        found = await self._stored(lambda: self._table.get(request))
-        if found is None:
-            hint = f"what is over is forgotten after {self._kept:g} s"
-            raise Refusal("unknown-name", f"there is no request {request[:80]!r} here; {hint}")
-        return found
+        return await self._records.get(request)
 
     async def requests(self, after: int, limit: int, seen: SeenRequest) -> Sequence[tuple[int, Request]]:
-        return await self._pages(self._table.page, after, limit, seen)
+        return await self._records.requests(after, limit, seen)
 
     async def interactions(
         self, after: int, limit: int, request: str | None, seen: SeenInteraction
     ) -> Sequence[tuple[int, Interaction]]:
-        def page(after: int, limit: int) -> list[tuple[int, Interaction]]:
-            return self._table.interactions(after, limit, request)
-
-        return await self._pages(page, after, limit, seen)
+        return await self._records.interactions(after, limit, request, seen)
 
     async def fetch(self, offset: int, index: int) -> Fetched:
         return await asyncio.to_thread(fetch, self._log, offset, index, self._around.now())
@@ -143,13 +129,13 @@ class Interactions:
         """In the background: what is over, when it has been long enough, and what nobody can use any more."""
         with contextlib.suppress(Refusal):  # another node may keep the world
             services = self._around.implicit.world().services
-            for each in [each for each in self._live.values() if _is_pointless(each, services)]:
+            for each in [each for each in self._records.live if _is_pointless(each, services)]:
                 await self.end(each.id, "")
-        await self._stored(lambda: self._table.forget(after(self._around.now(), -self._kept)))
+        await self._records.forget()
 
     async def _pull(self, asker: Service, producer: Service, request: Request) -> Request:
         """On disk before the producer hears of it, which may answer at once."""
-        await self._keep([request])
+        await self._records.keep([request])
         reply = f"{self._around.base_url}/api/requests/{request.id}"
         said = Published(
             request.topic,
@@ -160,50 +146,10 @@ class Interactions:
         try:
             message = await self._ways.tell(asker, (producer.name,), said)
         except BaseException:
-            await self._drop(request)
+            await self._records.drop(request)
             raise
-        await self._keep([], self._record("asked", request, request.asker, (producer.name,), message))
+        await self._records.keep([], self._records.said("asked", request, request.asker, (producer.name,), message))
         return request
-
-    async def _subscribe(self, world: World, request: Request) -> Request:
-        for each in self._subscribed(request.producer):
-            if not self._stands(world, each):
-                await self._end(each)
-        self._check_free(world, request)
-        asker, producer = world.service(request.asker), world.service(request.producer)
-        subscription = await self._ways.stand(asker, producer, topic_of(world.topics, request.topic))
-        made = replace(request, subscription=subscription)
-        try:
-            await self._keep([made], self._record("asked", made, made.asker, (), ""))
-        except BaseException:
-            await self._ways.lift(subscription)
-            raise
-        return made
-
-    def _check_free(self, world: World, request: Request) -> None:
-        """A producer that has one subscriber on a topic has no other there, nor above or below it."""
-        near = {*world.topics.above(request.topic), *world.topics.below(request.topic)}
-        for each in self._subscribed(request.producer):
-            if each.topic not in near:
-                continue
-            if "push-1:1-explicit" in (each.pattern, request.pattern):
-                hint = f"end {each.id}, or let both use push-1:n-explicit"
-                raise Refusal("in-use", f"{each.asker} subscribed at {each.producer} for {each.topic!r}; {hint}")
-            if each.asker == request.asker and each.topic == request.topic:
-                raise Refusal("in-use", f"{each.asker} asked for that already: request {each.id} stands")
-
-    def _subscribed(self, producer: str) -> list[Request]:
-        return [each for each in self._live.values() if each.producer == producer and each.subscription]
-
-    def _stands(self, world: World, request: Request) -> bool:
-        return self._ways.stands(world.services.get(request.asker), request.subscription)
-
-    async def _end(self, request: Request) -> Request:
-        if request.subscription:
-            await self._ways.lift(request.subscription)
-        ended = replace(request, state="ended")
-        await self._keep([ended], self._record("ended", ended, ended.asker, (), ""))
-        return ended
 
     async def _send_answer(
         self,
@@ -227,96 +173,42 @@ class Interactions:
             await self._ways.say(producer, channel, data, message, principal)
         return message
 
-    async def _told(self, world: World, rules: Pattern, producer: Service, tell: Tell, principal: str | None) -> Told:
+    async def _push(self, world: World, rules: Pattern, producer: Service, tell: Tell, principal: str | None) -> Told:
         told: tuple[str, ...]
         name = MessageId(f"urn:uuid:{uuid.uuid4()}")
         said = Published(tell.topic, tell.data, id=name)
-        if rules.name == "push-1:1-implicit":
+        if rules.ruled:
             told = (told_by_rule(producer, tell.topic),)
             return Told(await self._ways.tell(producer, told, said), told)
-        if rules.name == "push-1:n-implicit":
+        if rules.spreads:
             way = protocol(tell.protocol or DEFAULT).name
             told = world.neighbours(producer.name, tell.topic)
             return Told(await self._ways.spread(producer, replace(said, protocol=way)), told)
-        standing = (each for each in self._subscribed(producer.name) if self._stands(world, each))
-        told = subscribed(producer.name, tell.topic, standing, world)
-        if not told and rules.name == "push-1:1-explicit":
+        told = subscribed(producer.name, tell.topic, self._standing.at(world, producer.name), world)
+        if not told and rules.exclusive:
             raise Refusal("unknown-name", f"nobody has subscribed at {producer.name} for {tell.topic!r}")
         await self._ways.say(producer, topic_of(world.topics, tell.topic), tell.data, name, principal)
         return Told(name, told)
-
-    def _answerable(self, request: Request, by: str) -> Request:
-        if by != request.producer:
-            raise Refusal("not-allowed", f"request {request.id} is for {request.producer} to answer, not for {by!r}")
-        if request.subscription:
-            raise Refusal("malformed", f"request {request.id} is a subscription: {request.producer} tells, as it likes")
-        return _check_live(request, "answered")
-
-    def _record(self, act: Act, request: Request, by: str, told: Sequence[str], message: str) -> Interaction:
-        now = self._around.now()
-        return Interaction(now, request.pattern, act, by, tuple(told), request.topic, request.id, message)
-
-    async def _keep(self, requests: Sequence[Request], record: Interaction | None = None) -> None:
-        rows, now = [(each, _is_live(each)) for each in requests], self._around.now()
-        await self._stored(lambda: self._table.keep(rows, now, record))
-        for each, live in rows:
-            if live:
-                self._live[each.id] = replace(each, data=NO_DATA)
-            else:
-                self._live.pop(each.id, None)
-
-    async def _drop(self, request: Request) -> None:
-        self._live.pop(request.id, None)
-        await self._stored(lambda: self._table.remove(request.id))
-
-    async def _pages(
-        self,
-        page: Callable[[int, int], list[tuple[int, Answer]]],
-        after: int,
-        limit: int,
-        seen: Callable[[Answer], bool],
-    ) -> list[tuple[int, Answer]]:
-        found: list[tuple[int, Answer]] = []
-        while len(found) < limit:
-            start = after
-            rows = await self._stored(lambda: page(start, _PAGE))  # noqa: B023 - it is called at once
-            found += [row for row in rows if seen(row[1])]
-            if len(rows) < _PAGE:
-                break
-            after = rows[-1][0]
-        return found[:limit]
-
-    async def _stored(self, work: Callable[[], Answer]) -> Answer:
-        try:
-            return await asyncio.to_thread(work)
-        except StoreError as problem:
-            raise Refusal("cannot-store", f"it could not be stored, try again: {problem}") from None
 
     def _turn(self, producer: str) -> asyncio.Lock:
         return self._turns.setdefault(producer, asyncio.Lock())
 
 
-def _producer(world: World, rules: Pattern, asked: Ask) -> tuple[Service, Choice | None]:
-    if asked.producer:
-        if rules.name == "pull-1:1-implicit":
-            raise Refusal("malformed", f"with {rules.name} the broker picks the producer: name a category instead")
-        if asked.producer == asked.asker:
-            raise Refusal("malformed", f"{asked.asker!r} cannot ask itself")
-        return world.service(asked.producer), None
-    if rules.name != "pull-1:1-implicit":
-        raise Refusal("malformed", f"with {rules.name} a producer is asked by name: say which with `of`")
-    return choose(world, asked.topic, asked.asker, asked.category, asked.profile)
+async def _producer(world: World, rules: Pattern, asked: Ask) -> tuple[Service, Choice | None]:
+    """The one that is named, or the best of many, which others need not wait for."""
+    if rules.chooses and asked.producer:
+        raise Refusal("malformed", f"with {rules.name} the broker picks the producer: name a category instead")
+    if rules.chooses:
+        work = choosing(world, asked.topic, asked.asker, asked.category, asked.profile)
+        return await asyncio.to_thread(work)
+    if not asked.producer:
+        raise Refusal("malformed", f"with {rules.name} a producer is asked by name: say whom you ask")
+    if asked.producer == asked.asker:
+        raise Refusal("malformed", f"{asked.asker!r} cannot ask itself")
+    return world.service(asked.producer), None
 
 
 def _request(rules: Pattern, asked: Ask, producer: str, why: Choice | None, now: Instant) -> Request:
-    also = asked.also
-    if rules.name != "pull-1:n-implicit":
-        if also or asked.channel:
-            raise Refusal("malformed", f"only the answer of pull-1:n-implicit also goes to others, not {rules.name}'s")
-    elif not also:
-        also = "channel" if asked.channel else "interests"
-    if asked.channel and (also != "channel" or names.topic(asked.channel) is None):
-        raise Refusal("malformed", f"the channel is a topic such as a/b, for also=channel; not {asked.channel[:80]!r}")
     return Request(
         uuid.uuid4().hex,
         rules.name,
@@ -325,26 +217,37 @@ def _request(rules: Pattern, asked: Ask, producer: str, why: Choice | None, now:
         producer,
         asked.data,
         now,
-        also=also,
+        also=_also(rules, asked),
         channel=asked.channel,
         chosen_because=why,
     )
 
 
-def _is_live(request: Request) -> bool:
-    return request.state == "open" or (request.state == "answered" and pattern(request.pattern).lasting)
+def _also(rules: Pattern, asked: Ask) -> Also:
+    also = asked.also
+    if not rules.shared:
+        if also or asked.channel:
+            raise Refusal("malformed", f"only the answer of pull-1:n-implicit also goes to others, not {rules.name}'s")
+    elif not also:
+        also = "channel" if asked.channel else "interests"
+    if asked.channel and (also != "channel" or names.topic(asked.channel) is None):
+        hint = "and only an answer that also goes to a channel has one"
+        raise Refusal("malformed", f"a channel is a topic such as a/b, {hint}; not {asked.channel[:80]!r}")
+    return also
+
+
+def _answerable(request: Request, by: str) -> Request:
+    if by != request.producer:
+        raise Refusal("not-allowed", f"request {request.id} is for {request.producer} to answer, not for {by!r}")
+    if request.subscription:
+        raise Refusal("malformed", f"request {request.id} is a subscription: {request.producer} tells, as it likes")
+    return check_live(request, "answered")
 
 
 def _is_pointless(request: Request, services: Collection[str]) -> bool:
     """Nobody is left to answer, or to hear it; who asked together with others has to be let go by name."""
-    gone = request.asker not in services and request.pattern != "pull-1:n-explicit"
+    gone = request.asker not in services and not pattern(request.pattern).joint
     return gone or request.producer not in services
-
-
-def _check_live(request: Request, what: str) -> Request:
-    if not _is_live(request):
-        raise Refusal("over", f"request {request.id} was {request.state} before, and cannot be {what}; ask again")
-    return request
 
 
 def _check_registered(world: World, told: Sequence[str], closing: Sequence[Request]) -> None:

@@ -6,7 +6,7 @@ import os
 import time
 import uuid
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -33,7 +33,8 @@ from tocsin.app.topic_space import TopicSpace
 from tocsin.app.topics import TopicCounts
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
-from tocsin.flow.services import door_of, told
+from tocsin.flow.services import NOTIFIERS, door_of, told
+from tocsin.matching.engine import notifier_of
 from tocsin.mediation import cloudevents
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.operations import Ended, EndStatus, Renew, Start, Subscribe
@@ -93,6 +94,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         self.interactions = Interactions(self, store.requests, settings.data / "log", kept)
         self.accepted: Counter[str] = Counter()
         self.repeated = 0
+        self.on_ended: Callable[[Subscription], None] = lambda _: None
         log.on_durable, log.on_failed = self._durable, self._failed
         self._direct: Direct | None = None
         if settings.delivery.mode == "direct" and isinstance(engine, EmbeddedEngine):
@@ -111,7 +113,11 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         *,
         principal: str | None = None,
         allowed: Allowed | None = None,
+        told_to_service: bool = False,
     ) -> None:
+        """What is for a service alone comes from `tell_service`, whatever door a caller names."""
+        if door.startswith(NOTIFIERS) and not told_to_service:
+            raise Refusal("malformed", f"{door[:80]!r} is a notifier's, which takes Publish and Notify of its own")
         if (overload := self.engine.overload or self.pulling.overload) is not None:
             raise Refusal("overloaded", f"{overload}; try again a little later")
         if isinstance(reading, Envelope) and (proof := reading.headers.get("security")) is not None:
@@ -144,7 +150,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
     async def tell_service(self, copy: Copy, topic: Topic, producer: str) -> None:
         """What reached a notifier of ours goes to its service by the ordinary way; returns when it is on disk."""
         headers, body = told(copy, topic, producer)
-        await self.publish(door_of(copy.to), cloudevents.NAME, headers, body)
+        await self.publish(door_of(copy.to), cloudevents.NAME, headers, body, told_to_service=True)
 
     async def subscribe_service(
         self, notifier: str, consumer: Endpoint | None, form: Form, owner: str | None = None
@@ -155,6 +161,24 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         asked, since = self.consumers.asked(consumer, form), Position(self.name, self.log.next_offset)
         name = SubscriptionId(uuid.uuid4().hex)
         made = Subscription(name, owner, asked, None, form, (ForNotifier(notifier),), since, None)
+        await self._change(made)
+        return made
+
+    async def subscribe_again(self, notifier: str, ended: str) -> Subscription:
+        """As its service was told until that ended, and from there on: what came since is not lost."""
+        history = await asyncio.to_thread(self.store.history, SubscriptionId(ended))
+        if not history:
+            raise Refusal("unknown-subscription", f"there never was a subscription {ended!r}")
+        last, name = history[-1], SubscriptionId(uuid.uuid4().hex)
+        made = msgspec.structs.replace(
+            last.subscription,
+            id=name,
+            filters=(ForNotifier(notifier),),
+            since=Position(self.name, last.at.offset),
+            expires=None,
+            state="active",
+            reason="",
+        )
         await self._change(made)
         return made
 
@@ -183,6 +207,8 @@ class Node(Registry, Pulls, Synchronising, Consuming):
     async def replace(self, subscription: str, request: Subscribe) -> Subscription:
         """Asks for something else from now on; what waits already was asked for, and goes where it was to go."""
         old = self.subscription(subscription)
+        if (notifier := notifier_of(old)) is not None:
+            raise Refusal("in-use", f"by it the notifier {notifier!r} tells its service; change the notifier instead")
         consumer = self.at_home(request.consumer) or request.consumer
         for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check(endpoint, request.form)
@@ -292,6 +318,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
             "delivery": delivery,
             "pull_points": self.pulling.figures(),
             "dead_letters": self.store.count_dead_letters(),
+            "implicit": self.implicit.figures(),
         }
 
     def delivered_by_dialect(self) -> dict[str, int]:
@@ -353,6 +380,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         before = self._subscriptions.get(subscription.id)
         if subscription.state == "ended":
             self._subscriptions.pop(subscription.id, None)
+            self.on_ended(subscription)
         else:
             self._subscriptions[subscription.id] = subscription
             self._dialects[subscription.id] = subscription.form.dialect

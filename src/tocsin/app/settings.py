@@ -23,6 +23,7 @@ from tocsin.app.quantities import (
     optional,
     whole,
 )
+from tocsin.routing.implicit.messages import MOST_PASSES
 
 FILE = "tocsin.toml"
 PREFIX = "TOCSIN_"
@@ -117,7 +118,7 @@ class ImplicitSettings(Struct, frozen=True):
     registry: Annotated[str | None, optional(BASE_URL)] = None
     history: Annotated[str | None, optional(BASE_URL)] = None
     key_file: Annotated[Path | None, optional(FILE_NAME)] = None
-    limit: Count = 10_000
+    limit: Count = MOST_PASSES
     retention: Duration = 86_400.0
 
 

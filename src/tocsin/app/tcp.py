@@ -3,6 +3,7 @@
 import contextlib
 import socket
 from collections.abc import AsyncIterator
+from urllib.parse import unquote
 
 from tocsin.app.settings import Settings
 from tocsin.mediation import dialects, soap, wsn_1_3
@@ -10,6 +11,8 @@ from tocsin.mediation.operations import Context, Reply
 from tocsin.model.refusal import Refusal
 from tocsin.wire.access import Gate
 from tocsin.wire.asgi import Receive
+from tocsin.wire.notifier_door import PATH as NOTIFIERS
+from tocsin.wire.notifier_door import NotifierDoor
 from tocsin.wire.server import listen
 from tocsin.wire.soap_door import SoapDoor
 from tocsin.wire.tcp_door import Client, TcpDoor, tcp_served
@@ -25,11 +28,14 @@ async def tcp_doors(gate: Gate, listener: socket.socket | None) -> AsyncIterator
     if listener is None:
         yield
         return
-    broker, door = gate.broker, SoapDoor(gate.broker, gate.admit)
+    broker, door, notifiers = gate.broker, SoapDoor(gate.broker, gate.admit), NotifierDoor(gate)
 
     async def handle(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
         headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
-        return await door.handle({"type": "tcp", "path": path, "headers": headers, "client": client}, body, receive)
+        scope = {"type": "tcp", "path": path, "headers": headers, "client": client}
+        if path.startswith(NOTIFIERS):
+            return await notifiers.handle(scope | {"path": unquote(path)}, body)
+        return await door.handle(scope, body, receive)
 
     def refuse(content_type: str, refusal: Refusal) -> Reply:
         context = Context(wsn_1_3.NAME, soap.guess_soap(content_type), None)

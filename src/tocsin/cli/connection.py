@@ -39,6 +39,11 @@ class Connection:
         digest = ("--digest",) if self.digest and not dialect else ()
         return f"`{shlex.join(('tocsin', *words, '--as', dialect or self.dialect, *self.flags, *digest))}`"
 
+    def api_command(self, *words: str) -> str:
+        """Likewise, of a command that speaks no dialect; where the broker usually is goes without saying."""
+        flags = self.flags[2:] if self.broker == options.DEFAULT_BROKER else self.flags
+        return f"`{shlex.join(('tocsin', *words, *flags))}`"
+
     def run(self, work: "Callable[[Client], Awaitable[None]]") -> None:
         """With a client that is closed afterwards; whatever goes wrong ends the command in a sentence."""
         from tocsin.client import ClientError
@@ -148,4 +153,4 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        fail(f"{path}: {error.strerror}")
+        fail(f"{path}: {error.strerror}", WRONG_USE)

@@ -53,7 +53,7 @@ def run(
     scenario: Annotated[str, typer.Argument(metavar="SCENARIO.json", help="A world and what is published in it.")],
     protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}, or {ALL} to compare them.")],
     limit: Annotated[
-        int, typer.Option(help="How many notifications at most, where a protocol can loop.", min=1)
+        int, typer.Option(help="How often one notifier passes it on at most, where a protocol can loop.", min=1)
     ] = LIMIT,
     seed: Annotated[int | None, typer.Option(help="Messages overtake each other; each seed is another order.")] = None,
     delay: Annotated[str, typer.Option(metavar="MS|MS-MS", help="How long a message takes, or between what.")] = "",

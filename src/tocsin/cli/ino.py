@@ -11,12 +11,12 @@ from rich.text import Text
 
 from tocsin.cli import options
 from tocsin.cli.api import asking, joined, through
-from tocsin.cli.connection import Connection
+from tocsin.cli.connection import Connection, read
 from tocsin.cli.implicit import Inherit
 from tocsin.cli.listing import whole_seconds
 from tocsin.cli.output import WRONG_USE, fail, give, say, words
 from tocsin.cli.told import counted
-from tocsin.cli.world_shown import edges_table, graph, services_table
+from tocsin.cli.world_shown import graph, show_edges, show_services
 
 if TYPE_CHECKING:
     from tocsin.client import Client
@@ -30,6 +30,8 @@ Topic = Annotated[str, typer.Argument(help="A topic of the world.")]
 Target = Annotated[str, typer.Argument(metavar="TO", help="The category whose services are told.")]
 By = Annotated[str, typer.Option(help="Who says so, where nobody has to show it.", metavar="NAME")]
 Note = Annotated[str, typer.Option(help="Why, in words.")]
+TABLES = ("edges", "services", "taxonomies")
+TABULAR = ("text/csv", "text/tab-separated-values")
 EMPTY = "the world is empty: `tocsin ino load FILE` describes one, `tocsin ino demo` loads one to try"
 
 
@@ -56,14 +58,14 @@ def ino(
         elif not categories:
             say(EMPTY)
         elif tables:
-            words.print(services_table(services))
+            show_services(services)
             words.print()
-            words.print(edges_table(edges))
+            show_edges(edges)
         else:
-            words.print(graph(categories, edges))
-            counting = sum(each.counts for each in edges)
-            waiting = f", {len(edges) - counting:,} do not count" if counting < len(edges) else ""
-            say(f"{counted(len(services), 'service')}, {counted(len(edges), 'edge')}{waiting}")
+            words.print(graph(categories, edges, words.width))
+            waiting = sum(not each.counts for each in edges)
+            idle = f", {waiting:,} {'does' if waiting == 1 else 'do'} not count" if waiting else ""
+            say(f"{counted(len(services), 'service')}, {counted(len(edges), 'edge')}{idle}")
 
     through(connection, work)
 
@@ -81,16 +83,17 @@ def load(
     json: options.Json = False,
 ) -> None:
     """Add what a file describes to the world: all of it, or nothing."""
+    kind, document = _media_type(form or file.name), read(file)
     told = through(
         joined(connection, context),
-        lambda client: client.world.load(file, form, create=create, replace=replace, by=by),
+        lambda client: client.world.load(document, kind, create=create, replace=replace, by=by),
     )
     if json:
         give(told)
         return
     parts = ((told.topics, "topic"), (told.services, "service"), (told.edges, "edge"))
     there = ", ".join(counted(number, name) for number, name in parts)
-    say(f"{counted(told.changed, 'change')} made; now {there}, {told.categories:,} categories")
+    say(f"{counted(told.changed, 'change')} made; now {there}, {counted(told.categories, 'category', 'categories')}")
 
 
 @application.command()
@@ -99,11 +102,12 @@ def save(
     connection: Connection,
     context: typer.Context,
     file: Annotated[Path, typer.Argument(help="Where to; its ending says in which form. - for standard output.")],
-    form: Annotated[str, typer.Option(help="json, ttl, rdf or csv, where the name does not say it.")] = "",
+    form: Annotated[str, typer.Option(help="json, ttl, rdf, csv or tsv, where the name does not say it.")] = "",
     table: Annotated[str, typer.Option(help="Of CSV: edges, services or taxonomies.")] = "",
 ) -> None:
     """Write the world into a file."""
     chosen = form or (file.suffix or ".json" if file != Path("-") else "json")
+    is_table = _media_type(chosen) in TABULAR
     body = through(joined(connection, context), lambda client: client.world.save(chosen, table=table))
     if file == Path("-"):
         sys.stdout.buffer.write(body)
@@ -112,8 +116,8 @@ def save(
     try:
         file.write_bytes(body)
     except OSError as error:
-        fail(f"{file}: {error.strerror}")
-    say(f"wrote {len(body):,} bytes to {file}")
+        fail(f"{file}: {error.strerror}", WRONG_USE)
+    say(f"wrote {len(body):,} bytes to {file}{_left_out(table) if is_table else ''}")
 
 
 @application.command()
@@ -311,12 +315,30 @@ def demo(connection: Connection, context: typer.Context, json: options.Json = Fa
             )
         return [each.name for each in services]
 
-    made = through(joined(connection, context), work)
+    connection = joined(connection, context)
+    made = through(connection, work)
     if json:
         give({"notifiers": made})
         return
     say(f"loaded the disaster world, and created {counted(len(made), 'notifier')}; try")
-    say("  tocsin notifiers publish IDER --topic 'Disaster Info' --data 'an earthquake off Chile'")
+    example = ("publish", "IDER", "--topic", "Disaster Info", "--data", "an earthquake off Chile")
+    say(f"  {connection.api_command('notifiers', *example).strip('`')}")
+
+
+def _media_type(form: str) -> str:
+    from tocsin.model.refusal import Refusal
+    from tocsin.semantics.world_forms import media_type
+
+    try:
+        return media_type(form)
+    except Refusal as refusal:
+        fail(refusal.text, WRONG_USE)
+
+
+def _left_out(table: str) -> str:
+    written = table.lower() or TABLES[0]
+    others = " and ".join(f"--table {each}" for each in TABLES if each != written)
+    return f": the {written} only; {others} write the rest, or a name that ends in .json or .ttl all of it"
 
 
 def _vote(connection: Connection, edge: tuple[str, str, str], agrees: bool, by: str, note: str, json: bool) -> None:

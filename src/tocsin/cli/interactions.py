@@ -174,8 +174,14 @@ def record(
         give({"items": found, "more": more})
         return
     for each in found:
-        told = f" -> {', '.join(each['told'])}" if each["told"] else ""
-        say(f"{whole_seconds(each['when'])}  {each['pattern']}  {each['by']} {each['act']} {each['topic']!r}{told}")
+        say(f"{whole_seconds(each['when'])}  {each['pattern']}  {_act(each)}")
+
+
+def _act(each: dict[str, Any]) -> str:
+    """The producer is named once; who subscribed there told nobody."""
+    of = f" of {each['of']}" if each["of"] and each["of"] not in (each["by"], *each["told"]) else ""
+    told = f" -> {', '.join(each['told'])}" if each["told"] else ""
+    return f"{each['by']} {each['act']} {each['topic']!r}{of}{told}"
 
 
 def _data(text: str, media_type: str) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`notifiers`: the agents of services, what is published through them, and who was told."""
 
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,9 +12,12 @@ from rich.text import Text
 from tocsin.cli import options
 from tocsin.cli.api import asking, joined, through
 from tocsin.cli.connection import Connection, read
-from tocsin.cli.output import WRONG_USE, fail, give, say, words
+from tocsin.cli.listing import show_list
+from tocsin.cli.output import WRONG_USE, fail, give, say
 from tocsin.cli.told import show_result
+from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, PROTOCOLS
+from tocsin.routing.implicit.protocols import protocol as protocol_named
 
 if TYPE_CHECKING:
     from tocsin.client import Client
@@ -56,6 +60,9 @@ def create(
     tells: Annotated[
         list[str] | None, typer.Option(metavar="TOPIC=SERVICE", help="Its own rule: of this topic it tells that one.")
     ] = None,
+    owner: Annotated[
+        str, typer.Option(help="The user who fetches for the service; by default you.", metavar="USER")
+    ] = "",
     by: By = "",
     json: options.Json = False,
 ) -> None:
@@ -73,6 +80,7 @@ def create(
             policies=policy or (),
             tells=_pairs("--tells", tells),
             by=by,
+            owner=owner,
         ),
     )
     if json:
@@ -93,28 +101,58 @@ def remove(connection: Connection, context: typer.Context, name: Name, by: By = 
 
 @application.command()
 @asking
+def tell(
+    connection: Connection,
+    context: typer.Context,
+    name: Name,
+    topic: Annotated[str, typer.Argument(help="A topic of the world.")],
+    service: Annotated[str, typer.Argument(help="The one service that is told of it.")] = "",
+    nobody: Annotated[bool, typer.Option("--nobody", help="End the rule for this topic.")] = False,
+    by: By = "",
+    json: options.Json = False,
+) -> None:
+    """Change a service's own rule: whom it tells of a topic by push-1:1-implicit. Its notifier runs on."""
+    if bool(service) == nobody:
+        fail("name the one service that is told, or say --nobody", WRONG_USE)
+    tells = {topic: service or None}
+    made = through(joined(connection, context), lambda client: client.world.change_service(name, tells=tells, by=by))
+    give(made) if json else say(f"{name} tells {service or 'nobody'} of {topic!r}")
+
+
+@application.command()
+@asking
 def publish(
     connection: Connection,
     context: typer.Context,
     name: Name,
     topic: Annotated[str, typer.Option(help="A topic of the world.")],
     protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}.")] = DEFAULT,
-    data: Annotated[str, typer.Option(metavar="TEXT|@FILE", help="What is said of it.")] = "",
+    data: Annotated[
+        str | None, typer.Option(metavar="TEXT|@FILE", help="What is said of it; @- is standard input.")
+    ] = None,
     media_type: Annotated[str, typer.Option(help="By default text/plain.")] = "",
-    limit: Annotated[int | None, typer.Option(help="How many notifications at most.", min=1)] = None,
+    limit: Annotated[
+        int | None, typer.Option(help="How often one notifier passes it on at most, with bin and hin.", min=1)
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SERVICE", help="Who is told, with --protocol direct; may be said several times."),
+    ] = None,
     wait: Wait = 10.0,
     json: options.Json = False,
 ) -> None:
     """Publish through a notifier, and tell who was told by whom."""
-    said = read(Path(data[1:])) if data.startswith("@") else data.encode()
+    _check_protocol(protocol)
+    said = _said(data)
 
     async def work(client: "Client") -> "Result":
         message = await client.notifiers.publish(
-            name, topic, said, media_type=media_type or "text/plain", protocol=protocol, limit=limit
+            name, topic, said, media_type=media_type or "text/plain", protocol=protocol, limit=limit, only=only
         )
         return await client.notifiers.result(message, wait=wait)
 
-    _show(through(joined(connection, context), work), json)
+    connection = joined(connection, context)
+    _show(connection, through(connection, work), json)
 
 
 @application.command()
@@ -127,7 +165,8 @@ def result(
     json: options.Json = False,
 ) -> None:
     """Tell what became of a message that was published through a notifier here."""
-    _show(through(joined(connection, context), lambda client: client.notifiers.result(message, wait=wait)), json)
+    connection = joined(connection, context)
+    _show(connection, through(connection, lambda client: client.notifiers.result(message, wait=wait)), json)
 
 
 def _list(connection: Connection, json: bool) -> None:
@@ -140,19 +179,39 @@ def _list(connection: Connection, json: bool) -> None:
         return
     table = Table("service", "categories", "is told", "handled", "remembered", box=None, pad_edge=False)
     table.columns[3].justify = table.columns[4].justify = "right"
+    rows: list[tuple[Text, Text]] = []
     for each in found:
-        told = f"at {each.address} in {each.dialect}" if each.address else f"pull point {each.subscription}"
-        parts = (each.name, ", ".join(each.categories), told, f"{each.handled:,}", f"{each.remembered:,}")
+        told = f"at {each.address} in {each.dialect}" if each.address else "pull point"
+        parts = (each.name, "\n".join(each.categories), told, f"{each.handled:,}", f"{each.remembered:,}")
         table.add_row(*(Text(part, overflow="fold") for part in parts))
-    words.print(table)
+        rows.append((Text(each.name), Text(f"{', '.join(each.categories)}; {told}; {each.handled:,} handled")))
+    show_list(table, rows)
+    if not all(each.address for each in found):
+        say("--json has the ids of the pull points, for `tocsin pull`")
 
 
-def _show(found: "Result", json: bool) -> None:
+def _check_protocol(name: str) -> None:
+    try:
+        protocol_named(name)
+    except Refusal as refusal:
+        fail(refusal.text, WRONG_USE)
+
+
+def _said(data: str | None) -> bytes:
+    if data is None:
+        fail("what is published? say it with --data TEXT or --data @FILE; --data '' says nothing more", WRONG_USE)
+    if not data.startswith("@"):
+        return data.encode()
+    return sys.stdin.buffer.read() if data == "@-" else read(Path(data[1:]))
+
+
+def _show(connection: Connection, found: "Result", json: bool) -> None:
     if json:
         give(found)
         return
     show_result(found, found.root, found.topic)
-    later = "" if found.complete else f"; `tocsin notifiers result {found.id} --wait 30` tells the rest"
+    again = connection.api_command("notifiers", "result", found.id, "--wait", "30")
+    later = "" if found.complete else f"; {again} tells the rest"
     say(f"published as {found.id}{later}")
 
 

@@ -20,7 +20,7 @@ Line = tuple[str, Text]  # what is said under a service; of a service that it wa
 def show_result(found: Dissemination, root: str, topic: str) -> None:
     words.print(figures(found), soft_wrap=True)
     _room_for(found).print(told_tree(found, root, topic))
-    for line in _remarks(found):
+    for line in _remarks(found, root):
         words.print(Text(line), soft_wrap=True)
 
 
@@ -61,8 +61,8 @@ def told_tree(found: Dissemination, root: str, topic: str) -> Tree:
     return tree
 
 
-def counted(number: int, name: str) -> str:
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
+def counted(number: int, name: str, many: str = "") -> str:
+    return f"{number:,} {name if number == 1 else many or f'{name}s'}"
 
 
 def _room_for(found: Dissemination) -> Console:
@@ -99,15 +99,26 @@ def _lines(found: Dissemination) -> dict[str, list[Line]]:
     return lines
 
 
-def _remarks(found: Dissemination) -> Iterator[str]:
+def _remarks(found: Dissemination, root: str) -> Iterator[str]:
     if found.stopped:
-        yield f"stopped by the {found.stopped}: {counted(found.withheld, 'notification')} more were not sent"
-    if found.waiting:
+        kept = f"{counted(found.withheld, 'more notification')} {'was' if found.withheld == 1 else 'were'}"
+        yield f"stopped by the {found.stopped} on what a notifier passes on: {kept} not sent, all of them repetitions"
+    if found.waiting == (root,) and not found.notifications:
+        yield _not_begun(found.protocol, root)
+    elif found.waiting:
         yield f"nothing heard yet of {_some(found.waiting)}"
     if found.gone:
         yield f"could not be told, gone or without a notifier: {_some(found.gone)}"
     if not found.notifications and not found.waiting:
         yield "nobody is told: no edge on this topic or one below it leaves the categories of the root"
+
+
+def _not_begun(protocol: str, root: str) -> str:
+    """With CIN a root asks the central history before it tells anybody."""
+    if protocol == "cin":
+        where = "the node that implicit.history names, or else the one that keeps the world"
+        return f"{root} waits for the central history to answer, at {where}"
+    return f"{root} has not passed it on yet"
 
 
 def _some(names: Sequence[str], most: int = 10) -> str:

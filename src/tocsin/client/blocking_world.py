@@ -45,6 +45,7 @@ class World(_Twin):
     services = _twin(asynchronous.World.services)
     service = _twin(asynchronous.World.service)
     put_service = _twin(asynchronous.World.put_service)
+    change_service = _twin(asynchronous.World.change_service)
     remove_service = _twin(asynchronous.World.remove_service)
     edges = _twin(asynchronous.World.edges)
     edge = _twin(asynchronous.World.edge)

@@ -167,6 +167,21 @@ class World(_Api):
         }
         return await self._ask(Service, "PUT", _path("services", name), body)
 
+    async def change_service(
+        self,
+        name: str,
+        *,
+        categories: Sequence[str] | None = None,
+        qualities: Mapping[str, float | None] | None = None,
+        policies: Sequence[str] | None = None,
+        tells: Mapping[str, str | None] | None = None,
+        by: str = "",
+    ) -> Service:
+        """What is not said stays; in `qualities` and `tells` None takes one away. Its notifier runs on."""
+        body = {"categories": categories, "qualities": qualities, "policies": policies, "tells": tells, "by": by}
+        said = {key: value for key, value in body.items() if value is not None}
+        return await self._ask(Service, "PATCH", _path("services", name), said)
+
     async def remove_service(self, name: str, *, by: str = "") -> None:
         await self._send("DELETE", _path("services", name) + _query(by=by))
 
@@ -253,9 +268,10 @@ class Notifiers(_Api):
         policies: Sequence[str] = (),
         tells: Mapping[str, str] | None = None,
         by: str = "",
+        owner: str = "",
     ) -> NotifierDocument:
         """Registers a service under its categories, with a notifier at this node. It is told at `address` in `dialect`;
-        without one what is for it waits in a pull point, whose id is `subscription`."""
+        without one what is for it waits in a pull point, whose id is `subscription`, and `owner` may fetch it."""
         body = {
             "name": name,
             "categories": list(categories),
@@ -266,6 +282,8 @@ class Notifiers(_Api):
             "tells": dict(tells or {}),
             "by": by,
         }
+        if owner:
+            body["owner"] = owner
         return await self._ask(NotifierDocument, "POST", "/api/notifiers", body)
 
     async def remove(self, name: str, *, by: str = "") -> None:

@@ -7,13 +7,15 @@ from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
 
+from tocsin.flow.lifetime import check_expiry
 from tocsin.mediation import cloudevents
 from tocsin.mediation.times import timestamp
 from tocsin.model.identity import Node, Pairs
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted
 from tocsin.model.subscription import Position
-from tocsin.routing.implicit.messages import Copy
+from tocsin.routing.implicit.messages import Copy, Message
 
 NOTIFIERS = "/notifiers/"
 _NOWHERE = Position(Node(""), 0)
@@ -57,3 +59,10 @@ def told(copy: Copy, topic: Topic, producer: str) -> tuple[Pairs, bytes]:
     )
     _, body = cloudevents.structured(said)
     return (("content-type", cloudevents.STRUCTURED),), body
+
+
+def check_told(message: Message, topic: Topic, producer: str) -> None:
+    """Before it is accepted: what no service could be told is refused, so that nothing acknowledged is lost by it."""
+    headers, body = told(Copy("", message, message.root, message.root, 1), topic, producer)
+    record = Accepted(_NOWHERE, message.when, door_of(message.root), cloudevents.NAME, headers, None, "", body)
+    check_expiry(cloudevents.notifications(record))

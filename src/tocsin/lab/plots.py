@@ -44,8 +44,6 @@ def grouped_bars(
     groups: Mapping[str, Sequence[float]],
     unit: str,
     marks: Mapping[str, float],
-    *,
-    logarithmic: bool = False,
 ) -> None:
     """A bar for each group beside the others, for each label."""
     from matplotlib.figure import Figure
@@ -57,26 +55,24 @@ def grouped_bars(
         places = [place + (number - (len(groups) - 1) / 2) * height for place in range(len(labels))]
         axes.barh(places, values, height=height, label=name, color=_COLOURS[number])
     axes.set_yticks(range(len(labels)), labels)
-    if logarithmic:
-        axes.set_xscale("log")
-        axes.set_xlim(left=1)
-        axes.minorticks_off()
     _finish(axes, title, unit, marks)
     figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=5)
     figure.savefig(path, dpi=120)
 
 
 class Panel(Struct, frozen=True):
-    """Lines by name, each a sequence of points (x, y)."""
+    """Lines by name, each a sequence of points (x, y); `colours` are numbers for those that look alike in all panels.
+    Lines of one colour are told apart by their marks."""
 
     title: str
     x: str
     y: str
     lines: Mapping[str, Sequence[tuple[float, float]]]
+    colours: Mapping[str, int] = {}
 
 
 def log_log(path: Path, title: str, rows: Sequence[Sequence[Panel]]) -> None:
-    """Panels in rows, those of a column with the same lines. A point at or below zero has no place on such a plot."""
+    """Panels in rows. A point at or below zero has no place on such a plot."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4 * max(map(len, rows)), 3 * len(rows) + 0.6), layout="constrained")
@@ -84,8 +80,7 @@ def log_log(path: Path, title: str, rows: Sequence[Sequence[Panel]]) -> None:
     for places, panels in zip(grid, rows, strict=True):
         for axes, panel in zip(places, panels, strict=True):
             _draw_lines(axes, panel)
-    for axes in grid[0]:
-        axes.legend(fontsize=7, frameon=False)
+            axes.legend(fontsize=7, frameon=False)
     figure.suptitle(title, fontsize=11)
     figure.savefig(path, dpi=120)
 
@@ -127,7 +122,7 @@ def _draw_lines(axes: "Axes", panel: Panel) -> None:
             [x for x, _ in seen],
             [y for _, y in seen],
             label=name,
-            color=_COLOURS[number],
+            color=_COLOURS[panel.colours.get(name, number)],
             marker="osd^v"[number],
             markersize=4,
             linewidth=1,

@@ -177,7 +177,14 @@ def _payload(body: bytes | msgspec.Raw, event: Mapping[str, object], media_type:
     value = event["data"]
     if type(value) is str and media_type and kind_of(media_type) != "json":
         return Payload(media_type, value.encode())
-    return Payload(media_type or "application/json", bytes(_decode_data(body).data))
+    return Payload(media_type or "application/json", _as_written(body))
+
+
+def _as_written(body: bytes | msgspec.Raw) -> bytes:
+    try:
+        return bytes(_decode_data(body).data)
+    except RecursionError:  # one step deeper than the whole was read
+        raise Refusal("malformed", "the event is nested too deeply") from None
 
 
 def _from_base64(encoded: object) -> bytes:

@@ -134,6 +134,15 @@ def end_notice(ended: Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | N
     return None if dialect is None else answering.end_notice(dialect, ended, base_url)
 
 
+def outgoing(name: str) -> Dialect:
+    """One that consumers and services can be told in; in others things are published only."""
+    found = BY_NAME.get(name)
+    if found is None or name not in NAMES:
+        text = f"{name[:80]!r} is not a dialect to be told in; choose one of {', '.join(NAMES)}"
+        raise Refusal("unsupported-delivery", text)
+    return found
+
+
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
     write = _WRITERS.get(subscription.form.dialect)
     if write is None:

@@ -4,6 +4,7 @@ XML is `Data`, as the element it is; any other media type is `Text`, in base64 w
 """
 
 import base64
+import contextlib
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -28,7 +29,7 @@ TEXT_TYPE = "text/plain"
 LONGEST_NUMBER = 9  # digits of a hop, a bound or a limit
 # Besides Root and Notified, which the paper has: what a copy needs so that it can be told again and believed.
 HEADERS = (
-    *("Root", "Notified", "Message", "Copy", "Protocol", "Sender", "For", "Hop", "Left"),
+    *("Root", "Notified", "Message", "Copy", "Protocol", "Sender", "For", "Hop", "Most"),
     *("When", "Reports", "Attributes", "Proof"),
 )
 _REASONS: tuple[Reason, ...] = ("malformed", "unknown-name", "unknown-operation", "not-proven", "not-here", "too-large")
@@ -149,7 +150,7 @@ def _copy(said: Found, topic: str, data: Payload) -> Copy:
         _needed(said, "For"),
         _number("Hop", text_of(said.get("Hop")), 1),
         tuple(map(text_of, _under(said.get("Notified"), "Notifier"))),
-        _number("Left", text_of(said["Left"]), 0) if "Left" in said else None,
+        _number("Most", text_of(said["Most"]), 0) if "Most" in said else None,
     )
 
 
@@ -169,10 +170,11 @@ def _under(element: Element | None, local: str) -> list[Element]:
 
 
 def _when(text: str) -> Instant:
-    try:
-        return times.instant(text)
-    except Refusal:
-        raise _malformed(f"the header When, {text[:80]!r}, is not a time such as 2030-01-31T12:00:00Z") from None
+    """One that can be written down, which the years from 1970 to 2261 can."""
+    with contextlib.suppress(Refusal):
+        if 0 <= (when := times.instant(text)) <= times.LAST:
+            return when
+    raise _malformed(f"the header When, {text[:80]!r}, is not a time such as 2030-01-31T12:00:00Z")
 
 
 def _number(name: str, text: str, least: int) -> int:
@@ -229,8 +231,8 @@ def _headers(copy: Copy, proof: str) -> Iterator[bytes]:
     yield _element("Sender", copy.sender)
     yield _element("For", copy.to)
     yield _element("Hop", str(copy.hop))
-    if copy.left is not None:
-        yield _element("Left", str(copy.left))
+    if copy.most is not None:
+        yield _element("Most", str(copy.most))
     yield _element("When", times.timestamp(message.when))
     if message.reports:
         yield _element("Reports", message.reports)

@@ -22,7 +22,8 @@ class Message(Struct, frozen=True, array_like=True):
 class Copy(Struct, frozen=True, array_like=True):
     """One notification on its way; its own id is the same however often it is sent again.
 
-    `notified` is HIN's header, without the root; `left` is how many more it may cause where nothing else is a bound.
+    `notified` is HIN's header, without the root; `most` is how often one notifier passes the message on, where nothing
+    else is a bound.
     """
 
     id: str
@@ -31,4 +32,4 @@ class Copy(Struct, frozen=True, array_like=True):
     to: str
     hop: int
     notified: tuple[str, ...] = ()
-    left: int | None = None
+    most: int | None = None

@@ -69,7 +69,7 @@ class Request(Struct, frozen=True):
 
 
 class Interaction(Struct, frozen=True):
-    """Who did what, and who was told by it; `request` is empty where nobody asked."""
+    """Who did what, and who was told by it; `request`, and `of`, whom it was asked of, are empty where nobody asked."""
 
     when: Instant
     pattern: str
@@ -79,3 +79,4 @@ class Interaction(Struct, frozen=True):
     topic: str
     request: str = ""
     message: str = ""
+    of: str = ""

@@ -1,6 +1,6 @@
 """The interaction taxonomy (paper 000 s2.1): eight patterns by name, and who is told by each."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from heapq import nsmallest
 from typing import Literal
 
@@ -12,6 +12,7 @@ from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
 
 MOST_SCORED = 100
+MOST_NAMED = 20  # qualities, in a refusal
 
 
 class Pattern(Struct, frozen=True):
@@ -37,7 +38,40 @@ class Pattern(Struct, frozen=True):
     @property
     def lasting(self) -> bool:
         """Whether answers may come again and again: the chosen producer's events, until the consumer ends it."""
-        return self.name == "pull-1:1-implicit"
+        return self.chooses
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the broker picks the producer."""
+        return self._is("pull", "1:1", "implicit")
+
+    @property
+    def joint(self) -> bool:
+        """Whether one answer is for all who asked the same."""
+        return self._is("pull", "1:n", "explicit")
+
+    @property
+    def shared(self) -> bool:
+        """Whether the answer also goes to others than who asked."""
+        return self._is("pull", "1:n", "implicit")
+
+    @property
+    def exclusive(self) -> bool:
+        """Whether a subscriber is the only one."""
+        return self._is("push", "1:1", "explicit")
+
+    @property
+    def ruled(self) -> bool:
+        """Whether the producer's own rule names who is told."""
+        return self._is("push", "1:1", "implicit")
+
+    @property
+    def spreads(self) -> bool:
+        """Whether it is passed on over the graph of interests."""
+        return self._is("push", "1:n", "implicit")
+
+    def _is(self, mode: str, cardinality: str, strategy: str) -> bool:
+        return (self.mode, self.cardinality, self.strategy) == (mode, cardinality, strategy)
 
 
 def _pattern(name: str, figure: str, says: str) -> Pattern:
@@ -69,7 +103,7 @@ def pattern(name: str) -> Pattern:
 
 def together(request: Request, others: Iterable[Request]) -> tuple[Request, ...]:
     """The requests that one answer closes: its own, and with pull-1:n-explicit all that ask for the same."""
-    if request.pattern != "pull-1:n-explicit":
+    if not pattern(request.pattern).joint:
         return (request,)
     same = (each for each in others if each.state == "open" and _same(each, request) and each.id != request.id)
     return (request, *same)
@@ -108,30 +142,60 @@ Condition = tuple[str, Callable[[Service], bool]]
 
 def choose(world: World, topic: str, asker: str, category: str, profile: Profile) -> tuple[Service, Choice]:
     """The producer that fits a profile best; of equals the first by name. Refused with what excluded how many."""
-    fitting = [world.services[name] for name in sorted(world.services)]
+    return choosing(world, topic, asker, category, profile)()
+
+
+def choosing(
+    world: World, topic: str, asker: str, category: str, profile: Profile
+) -> Callable[[], tuple[Service, Choice]]:
+    """The same with all that it needs of the world taken at once: the work can be done while the world changes."""
+    services, conditions = tuple(world.services.values()), _conditions(world, asker, category, profile.policies)
+    return lambda: _choose(services, conditions, topic, profile)
+
+
+def _choose(
+    services: Sequence[Service], conditions: Sequence[Condition], topic: str, profile: Profile
+) -> tuple[Service, Choice]:
     excluded: dict[str, int] = {}
-    for words, holds in _conditions(world, asker, category, profile):
-        kept = [each for each in fitting if holds(each)]
-        if len(kept) < len(fitting):
-            excluded[words] = len(fitting) - len(kept)
-        fitting = kept
+    fitting = _held(services, conditions, excluded)
+    _check_declared(fitting, profile)
+    bounds = [each for name, asked in profile.qualities.items() for each in _bounds(name, asked)]
+    fitting = _held(fitting, bounds, excluded)
+    _check_declared(fitting, profile)
     if not fitting:
-        raise _nobody(topic, len(world.services), excluded)
+        raise _nobody(topic, len(services), excluded)
     scored = _scored(fitting, profile.qualities)
-    return world.services[scored[0].service], Choice(scored, excluded)
+    return next(each for each in fitting if each.name == scored[0].service), Choice(scored, excluded)
 
 
-def _conditions(world: World, asker: str, category: str, profile: Profile) -> list[Condition]:
+def _held(services: Sequence[Service], conditions: Iterable[Condition], excluded: dict[str, int]) -> Sequence[Service]:
+    for words, holds in conditions:
+        kept = [each for each in services if holds(each)]
+        if len(kept) < len(services):
+            excluded[words] = len(services) - len(kept)
+        services = kept
+    return services
+
+
+def _check_declared(services: Sequence[Service], profile: Profile) -> None:
+    """By a quality that none of them tells nobody is better than another, and a slip of the pen would pick anyone."""
+    told = {name for each in services for name in each.qualities}
+    missing = [name for name in profile.qualities if name not in told]
+    if services and missing:
+        known = ", ".join(sorted(told)[:MOST_NAMED]) or "none"
+        text = f"no producer that fits otherwise has the quality {missing[0][:80]!r}; the qualities there are: {known}"
+        raise Refusal("unknown-name", text)
+
+
+def _conditions(world: World, asker: str, category: str, policies: Iterable[str]) -> list[Condition]:
     found: list[Condition] = []
     if category:
-        names = {each.name for each in world.members(category)}
+        world.categories.check(category)
+        names = world.interests.members(category)
         found.append((f"not under the category {category!r}", lambda service: service.name in names))
     found.append(("asks itself", lambda service: service.name != asker))
     found.append(("has no notifier", lambda service: bool(service.notifier)))
-    found += [_promises(each) for each in profile.policies]
-    for name, asked in profile.qualities.items():
-        found += _bounds(name, asked)
-    return found
+    return [*found, *map(_promises, policies)]
 
 
 def _promises(policy: str) -> Condition:
@@ -184,7 +248,6 @@ def _part(value: float | None, low: float, high: float, asked: Preference) -> fl
 
 def _nobody(topic: str, known: int, excluded: Mapping[str, int]) -> Refusal:
     why = ", ".join(f"{count} {words}" for words, count in excluded.items()) or "there is no service at all"
-    return Refusal(
-        "unknown-name",
-        f"no producer fits for {topic!r}: of {known} services were excluded {why}; ask for less, or name one with `of`",
-    )
+    hint = "ask for less, or for another category; one that you name is asked with pull-1:1-explicit"
+    text = f"no producer fits for {topic!r}: of {known} services were excluded {why}; {hint}"
+    return Refusal("unknown-name", text)

@@ -14,6 +14,7 @@ from tocsin.model.refusal import Refusal
 
 QUORUM = 3
 MOST_VOTES = 10_000
+FIRST, LAST = Instant(-(2**63)), Instant(2**63 - 1)  # of the times that can be kept
 Key = tuple[str, str, str]
 
 
@@ -54,6 +55,8 @@ class Edge(Struct, frozen=True):
             raise Refusal("bad-world", f"somebody voted twice on {self}; keep the last vote of each")
         if len(voters) > MOST_VOTES:
             raise Refusal("bad-world", f"an edge takes {MOST_VOTES} votes")
+        if not all(FIRST <= when <= LAST for when in (self.when, *(vote.when for vote in self.votes))):
+            raise Refusal("bad-world", f"a time of {self} or of its votes is not between the years 1677 and 2262")
         learned = (self.support, self.confidence, self.lift)
         if not all(math.isfinite(figure) for figure in learned if figure is not None):
             raise Refusal("bad-world", f"support, confidence and lift of {self} must be numbers")
@@ -68,15 +71,40 @@ def voted(edge: Edge, vote: Vote) -> Edge:
     return replace(edge, votes=(*others, vote))
 
 
-def counts(edge: Edge, owner: str | None, quorum: int = QUORUM) -> bool:
+class Verdict(Struct, frozen=True):
+    """Whether messages go along an edge; `why` says it in a sentence, `brief` in a word or two."""
+
+    counts: bool
+    why: str
+    brief: str
+
+
+def verdict(edge: Edge, owner: str | None, quorum: int = QUORUM) -> Verdict:
     """The owner of the source category decides; until then what an owner or operator proposed stands unless a quorum
     disputes it, and what others proposed, or was learned, waits until a quorum confirms it."""
-    if owner is not None:
-        for vote in edge.votes:
-            if vote.by == owner:
-                return vote.agrees
+    for vote in edge.votes:
+        if vote.by == owner:
+            done = "confirmed" if vote.agrees else "disputed"
+            return Verdict(vote.agrees, f"{owner}, who owns {edge.source}, {done} it", f"owner {done}")
     score = sum(1 if vote.agrees else -1 for vote in edge.votes)
     if not edge.learned and edge.proposed_by in ("", owner):
-        return score > -quorum
+        return _unless_disputed(edge, score, quorum)
     proposed = not edge.learned and all(vote.by != edge.proposed_by for vote in edge.votes)
-    return score + proposed >= quorum  # to propose is to agree, until one votes
+    return _if_confirmed(edge, score + proposed, quorum)  # to propose is to agree, until one votes
+
+
+def _unless_disputed(edge: Edge, score: int, quorum: int) -> Verdict:
+    given = not edge.proposed_by
+    if score <= -quorum:
+        return Verdict(False, f"a quorum of {quorum} disputes it", f"{-score} of {quorum} dispute")
+    whose = "it was given with the world" if given else f"{edge.proposed_by}, who owns {edge.source}, proposed it"
+    return Verdict(True, f"{whose}, and no quorum of {quorum} disputes it", "given" if given else "owner")
+
+
+def _if_confirmed(edge: Edge, score: int, quorum: int) -> Verdict:
+    whose = "it was learned" if edge.learned else f"{edge.proposed_by} proposed it"
+    brief = f"{'learned' if edge.learned else edge.proposed_by}, {max(score, 0)} of {quorum}"
+    if score >= quorum:
+        return Verdict(True, f"{whose}, and a quorum of {quorum} confirms it", brief)
+    wanted = f"{quorum - score} more to confirm it, or for the owner of {edge.source}"
+    return Verdict(False, f"{whose}, and it waits for {wanted}", brief)

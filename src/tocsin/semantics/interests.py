@@ -1,7 +1,7 @@
 """Who is told of what: GetNeighbors (paper 000, Table 1), answered from indexes that follow every change."""
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tocsin.semantics.edge import Key
 from tocsin.semantics.taxonomy import Taxonomy
@@ -67,10 +67,15 @@ class Interests:
         """All that services of a category tell of a topic."""
         found = self._reach.get((category, topic))
         if found is None:
-            targets = {target for each in self._sources(category) for target in self._targets(each, topic)}
+            targets = {target for _, _, target in self.ways((category,), topic)}
             found = frozenset(name for target in targets for name in self.members(target))
             self._reach[category, topic] = found
         return found
+
+    def ways(self, categories: Iterable[str], topic: str) -> set[Key]:
+        """The edges along which services of these categories tell of a topic."""
+        sources = {source for each in categories for source in self._sources(each)}
+        return {key for source in sources for key in self._leaving(source, topic)}
 
     def topics_of(self, category: str) -> set[str]:
         """The topics of which services of a category tell anybody."""
@@ -80,20 +85,15 @@ class Interests:
             found |= {topic for label in labels for topic in self._topics.below(label)}
         return found
 
-    def targets_of(self, category: str) -> set[str]:
-        """The categories that the edges of a category lead to."""
-        links = (self._links.get(each, {}) for each in self._sources(category))
-        return {target for link in links for targets in link.values() for target in targets}
-
     def _sources(self, category: str) -> list[str]:
         return self._categories.above(category) if self._inherit_categories else [category]
 
-    def _targets(self, source: str, topic: str) -> set[str]:
-        """Over edges labelled with the topic or one below it (Table 1, lines 8 and 10)."""
+    def _leaving(self, source: str, topic: str) -> Iterator[Key]:
+        """Edges labelled with the topic or one below it (Table 1, lines 8 and 10)."""
         links = self._links.get(source, {})
         labels: set[str] = set()
         if links:
             labels.update(self._topics.below(topic))
             if self._inherit_topics:
                 labels.update(self._topics.above(topic))
-        return {target for label in labels & links.keys() for target in links[label]}
+        return ((source, label, target) for label in labels & links.keys() for target in links[label])

@@ -36,6 +36,8 @@ class Service(Struct, frozen=True):
             raise Refusal(
                 "bad-world", f"service {self.name!r}: a slash cannot stand in a name, which is part of an address"
             )
+        if self.name in (".", ".."):
+            raise Refusal("bad-world", f"{self.name!r} cannot be the name of a service: in an address it is no name")
         if not self.categories:
             raise Refusal("bad-world", f"service {self.name!r} has no category; name at least one")
         if len(self.categories) > MOST_CATEGORIES:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from tocsin.model.refusal import Refusal
+from tocsin.semantics.known_names import known_names
 
 LONGEST_NAME = 256
 DEEPEST = 64
@@ -45,8 +46,7 @@ class Taxonomy:
 
     def check(self, name: str) -> None:
         if name not in self._parents:
-            known = ", ".join(list(self._parents)[:10]) or "none"
-            raise Refusal("unknown-name", f"there is no {self._kind} {name!r}; there are: {known}")
+            raise Refusal("unknown-name", f"there is no {self._kind} {name!r}; {known_names(name, self._parents)}")
 
     def parent(self, name: str) -> str | None:
         return self._parents[name]

@@ -1,5 +1,6 @@
 """The world of implicit notification: two taxonomies, the services, the edges. It is changed by values alone."""
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -7,8 +8,9 @@ from msgspec.structs import replace
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics import changes as c
-from tocsin.semantics.edge import Edge, Key, counts, voted
+from tocsin.semantics.edge import MOST_VOTES, Edge, Key, Verdict, verdict, voted
 from tocsin.semantics.interests import Interests
+from tocsin.semantics.known_names import known_names
 from tocsin.semantics.service import Service
 from tocsin.semantics.taxonomy import Taxonomy
 
@@ -69,8 +71,7 @@ class World:
     def service(self, name: str) -> Service:
         found = self.services.get(name)
         if found is None:
-            known = ", ".join(list(self.services)[:10]) or "none"
-            raise Refusal("unknown-name", f"there is no service {name!r}; there are: {known}")
+            raise Refusal("unknown-name", f"there is no service {name!r}; {known_names(name, self.services)}")
         return found
 
     def edge(self, key: Key) -> Edge:
@@ -79,8 +80,11 @@ class World:
             raise Refusal("unknown-name", f"there is no edge {key[0]} -{key[1]}-> {key[2]}")
         return found
 
+    def verdict(self, edge: Edge) -> Verdict:
+        return verdict(edge, self.owners.get(edge.source), self.rules.quorum)
+
     def counts(self, edge: Edge) -> bool:
-        return counts(edge, self.owners.get(edge.source), self.rules.quorum)
+        return self.verdict(edge).counts
 
     def members(self, category: str) -> list[Service]:
         """The services of a category or one under it, by name."""
@@ -91,13 +95,18 @@ class World:
         """GetNeighbors (paper 000, Table 1), in the order of their names."""
         return self.interests.neighbours(service, self.service(service).categories, topic)
 
+    def ways(self, service: str, topic: str) -> list[tuple[Edge, set[str]]]:
+        """The edges along which it tells of the topic, in the order of their names, and whom each leads to."""
+        keys = sorted(self.interests.ways(self.service(service).categories, topic))
+        return [(self.edges[key], self.interests.members(key[2])) for key in keys]
+
     def _put_topic(self, change: c.PutTopic) -> None:
         self.topics.put(change.name, change.parent)
         self.interests.forget()
 
     def _remove_topic(self, change: c.RemoveTopic) -> None:
         self._refuse_use("topic", change.name, (edge for edge in self.edges.values() if edge.topic == change.name))
-        self._refuse_use("topic", change.name, (s.name for s in self.services.values() if change.name in s.tells))
+        self._refuse_rules("topic", change.name, lambda topic, _: topic == change.name)
         self.topics.remove(change.name)
         self.interests.forget()
 
@@ -133,9 +142,7 @@ class World:
 
     def _remove_service(self, change: c.RemoveService) -> None:
         self.service(change.name)
-        self._refuse_use(
-            "service", change.name, (s.name for s in self.services.values() if change.name in s.tells.values())
-        )
+        self._refuse_rules("service", change.name, lambda _, told: told == change.name)
         self._leave(change.name)
         del self.services[change.name]
 
@@ -164,8 +171,8 @@ class World:
         self._weigh_one(edge)
 
     def _put_rules(self, change: c.PutRules) -> None:
-        if change.quorum < 1:
-            raise Refusal("bad-world", f"a quorum of {change.quorum} decides nothing; one is the least")
+        if not 1 <= change.quorum <= MOST_VOTES:
+            raise Refusal("bad-world", f"a quorum of {change.quorum} decides nothing; it is from 1 to {MOST_VOTES}")
         self.rules = change
         self.interests.inherit(topics=change.inherit_topics, categories=change.inherit_categories)
         for edge in self.edges.values():
@@ -183,3 +190,15 @@ class World:
     def _refuse_use(self, kind: str, name: str, users: Iterable[object]) -> None:
         if (user := next(iter(users), None)) is not None:
             raise Refusal("in-use", f"{kind} {name!r} is used by {user}; remove that first")
+
+    def _refuse_rules(self, kind: str, name: str, uses: Callable[[str, str], bool]) -> None:
+        for service in self.services.values():
+            for topic, told in service.tells.items():
+                if uses(topic, told):
+                    raise Refusal("in-use", f"{kind} {name!r} is in use: {_rule(service.name, topic, told)}")
+
+
+def _rule(service: str, topic: str, told: str) -> str:
+    command = shlex.join(("tocsin", "notifiers", "tell", service, topic, "--nobody"))
+    hint = f"end that rule first with `{command}` or PATCH /api/world/services/{{name}}"
+    return f"the rule of {service!r} for the topic {topic!r} tells {told!r}; {hint}"

@@ -26,6 +26,7 @@ SENDER, RECEIVER = "categorysender", "categoryreceiver"
 ALSO_CALLED = {"from": SENDER, "to": RECEIVER, "source": SENDER, "target": RECEIVER}
 MAY_BE_EMPTY = frozenset({"parent", "owner", "categories"})
 BETWEEN = ";"
+UNKNOWN = "add it, correct the name, or make all such names with --create (in HTTP ?create=true)"
 
 
 def read(data: bytes, *, onto: World | None = None, create: bool = False) -> tuple[Change, ...]:
@@ -40,16 +41,16 @@ def read(data: bytes, *, onto: World | None = None, create: bool = False) -> tup
     if create:
         draft.create_missing(onto)
     if create or onto is not None:
-        return tried(draft.changes(onto), onto)[0]
+        return tried(draft.changes(onto), onto, UNKNOWN)[0]
     return tuple(change for _, change in draft.changes(onto))
 
 
-def write(world: World, table: str = "edges") -> bytes:
+def write(world: World, table: str = "edges", *, between: str = ",") -> bytes:
     if table not in _WRITTEN:
         raise Refusal("malformed", f"there is no table {table[:80]!r}; there are: {', '.join(_WRITTEN)}")
     header, rows = _WRITTEN[table]
     written = io.StringIO(newline="")
-    lines = csv.writer(written)
+    lines = csv.writer(written, delimiter=between)
     lines.writerow(header)
     lines.writerows(rows(world))
     return written.getvalue().encode()

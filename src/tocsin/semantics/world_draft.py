@@ -87,15 +87,17 @@ class Draft:
         yield from (name for _, edge in self._edges.values() for name in (edge.source, edge.target))
 
 
-def tried(changes: Iterator[Placed], onto: World | None) -> tuple[tuple[Change, ...], World]:
-    """The changes, and the world they make; what is refused names its place."""
+def tried(
+    changes: Iterator[Placed], onto: World | None, unknown: str = "add it, or correct the name"
+) -> tuple[tuple[Change, ...], World]:
+    """The changes, and the world they make; what is refused names its place, and what to do of an unknown name."""
     world = World.of(onto.changes()) if onto else World()
     made: list[Change] = []
     for place, change in changes:
         try:
             world.apply(change)
         except Refusal as refused:
-            hint = "; add it, or correct the name" if refused.reason == "unknown-name" else ""
+            hint = f"; {unknown}" if refused.reason == "unknown-name" else ""
             raise Refusal("bad-world", f"{place}: {refused.text}{hint}") from None
         made.append(change)
     return tuple(made), world

@@ -14,13 +14,14 @@ Writer = Callable[[World], bytes]
 ENDINGS = {
     "json": "application/json",
     "csv": "text/csv",
-    "tsv": "text/csv",
+    "tsv": "text/tab-separated-values",
     "ttl": "text/turtle",
     "rdf": "application/rdf+xml",
     "owl": "application/rdf+xml",
     "xml": "application/rdf+xml",
     "nt": "application/n-triples",
 }
+_BETWEEN = {"text/csv": ",", "text/tab-separated-values": "\t"}  # of tables
 MEDIA_TYPES = tuple(dict.fromkeys(ENDINGS.values()))
 
 
@@ -37,8 +38,8 @@ def read_world(data: bytes, form: str, *, create: bool = False, onto: World | No
 def write_world(world: World, form: str) -> bytes:
     """CSV holds one table: `text/csv; table=edges` (which is meant without it), `services` or `taxonomies`."""
     found = media_type(form)
-    if found == "text/csv":
-        return world_csv.write(world, _table(form))
+    if found in _BETWEEN:
+        return world_csv.write(world, _table(form), between=_BETWEEN[found])
     return _WRITERS[found](world)
 
 
@@ -74,7 +75,7 @@ def _read_rdf(syntax: world_rdf.Syntax, data: bytes, onto: World | None, create:
 
 _READERS: dict[str, Reader] = {
     "application/json": _read_json,
-    "text/csv": _read_csv,
+    **dict.fromkeys(_BETWEEN, _read_csv),
     "text/turtle": partial(_read_rdf, "turtle"),
     "application/rdf+xml": partial(_read_rdf, "rdf-xml"),
     "application/n-triples": partial(_read_rdf, "n-triples"),

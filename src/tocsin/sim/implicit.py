@@ -6,6 +6,7 @@ from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload
 from tocsin.routing.implicit.history import CentralHistory
 from tocsin.routing.implicit.messages import (
+    MOST_PASSES,
     Claim,
     Copy,
     Deliver,
@@ -24,7 +25,7 @@ from tocsin.routing.implicit.result import Dissemination, dissemination
 from tocsin.semantics.world import World
 from tocsin.sim.clock import Clock, Delay, constant
 
-LIMIT = 10_000
+LIMIT = MOST_PASSES  # of one message at one notifier
 
 
 class Network:
@@ -44,7 +45,6 @@ class Network:
         self.notifiers: dict[str, Notifier] = {}
         self.handled: list[Handled] = []
         self.delivered: list[Copy] = []
-        self.header_names = 0  # the most that one header had
         self._send, self._ask = send or constant(), ask or constant()
         self._most_names = most_names
         self._published: dict[MessageId, tuple[Message, Instant]] = {}
@@ -80,7 +80,6 @@ class Network:
     def _do(self, effect: Effect) -> None:
         match effect:
             case Forward(copy):
-                self.header_names = max(self.header_names, len(copy.notified))
                 self.clock.after(self._send(), partial(self._arrive, copy))
             case Claim():
                 self.clock.after(self._ask(), partial(self._claim, effect))

@@ -13,9 +13,13 @@ from msgspec import Struct, field
 from tocsin.model.identity import Instant, MessageId
 from tocsin.semantics.changes import Change, Changing
 from tocsin.semantics.service import Service
+from tocsin.store import implicit_outbox
 from tocsin.store.connection import Connection
+from tocsin.store.implicit_outbox import Outgoing
 
-SCHEMA = """
+SCHEMA = (
+    implicit_outbox.SCHEMA
+    + """
 CREATE TABLE implicit_copy (
     id TEXT PRIMARY KEY, notifier TEXT NOT NULL, kind TEXT NOT NULL, state TEXT NOT NULL, body BLOB NOT NULL,
     time INTEGER NOT NULL
@@ -31,11 +35,6 @@ CREATE TABLE implicit_told (
     PRIMARY KEY (message, notifier)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX implicit_told_time ON implicit_told (time);
-CREATE TABLE implicit_outbox (
-    seq INTEGER PRIMARY KEY AUTOINCREMENT, peer TEXT NOT NULL, kind TEXT NOT NULL, time INTEGER NOT NULL,
-    body BLOB NOT NULL
-) STRICT;
-CREATE INDEX implicit_outbox_of ON implicit_outbox (peer, seq);
 CREATE TABLE implicit_publication (
     id TEXT PRIMARY KEY, root TEXT NOT NULL, topic TEXT NOT NULL, protocol TEXT NOT NULL, time INTEGER NOT NULL
 ) STRICT;
@@ -49,10 +48,11 @@ CREATE TABLE world_change (
     version INTEGER PRIMARY KEY, time INTEGER NOT NULL, by TEXT NOT NULL, body BLOB NOT NULL
 ) STRICT
 """
+)
 
 CopyKind = Literal["copy", "publication"]
 State = Literal["waiting", "told", "done"]  # told: its service is, and the central history is being asked
-Kind = Literal["copy", "report", "claim", "foreign"]
+ADDRESSES = "implicit_addresses"
 _encode = msgspec.msgpack.Encoder().encode
 _decode_change: Callable[[bytes], Change] = msgspec.msgpack.Decoder(Change).decode
 _decode_service = msgspec.msgpack.Decoder(Service).decode
@@ -67,16 +67,6 @@ class CopyRow(Struct, frozen=True):
     state: State
     body: bytes
     when: Instant
-
-
-class Outgoing(Struct, frozen=True):
-    """For another node, or a notifier that is somebody else's; `seq` only grows, and is the order of sending."""
-
-    peer: str
-    kind: Kind
-    when: Instant
-    body: bytes
-    seq: int = 0
 
 
 class Publication(Struct, frozen=True):
@@ -113,7 +103,7 @@ class Writing(Struct):
 
 class ImplicitTables:
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self._connection, self.outbox = connection, implicit_outbox.Outbox(connection)
 
     def write(self, writing: Writing) -> None:
         """In one transaction: what a step remembers and what it sends are kept together or not at all."""
@@ -123,6 +113,7 @@ class ImplicitTables:
             _write_notifiers(transaction, writing)
             if writing.forget is not None:
                 _forget(transaction, writing.forget)
+        self.outbox.added(len(writing.outgoing))
 
     def known(self, ids: Sequence[str]) -> set[str]:
         """Those copies that were handled or wait for it."""
@@ -144,19 +135,6 @@ class ImplicitTables:
         rows = self._connection.rows("SELECT subscription, body FROM implicit_notifier ORDER BY service")
         return [Residing(_decode_service(body), subscription) for subscription, body in rows]
 
-    def peers(self) -> list[str]:
-        return [row[0] for row in self._connection.rows("SELECT DISTINCT peer FROM implicit_outbox")]
-
-    def outgoing(self, peer: str, limit: int, most_bytes: int) -> list[Outgoing]:
-        query = "SELECT kind, time, seq, body FROM implicit_outbox WHERE peer = ? ORDER BY seq LIMIT ?"
-        rows = self._connection.first_rows(query, (peer, limit), most_bytes)
-        return [Outgoing(peer, kind, when, body, seq) for kind, when, seq, body in rows]
-
-    def sent(self, rows: Iterable[Outgoing]) -> None:
-        """Forgotten in a power cut they are sent again, which the receiver knows by their ids."""
-        with self._connection.write("NORMAL") as transaction:
-            transaction.executemany("DELETE FROM implicit_outbox WHERE seq = ?", ((row.seq,) for row in rows))
-
     def publication(self, message: str) -> Publication | None:
         query = "SELECT id, root, topic, protocol, time FROM implicit_publication WHERE id = ?"
         rows = self._connection.rows(query, (message,))
@@ -170,6 +148,16 @@ class ImplicitTables:
     def reports(self, message: str) -> list[bytes]:
         rows = self._connection.rows("SELECT body FROM implicit_report WHERE message = ?", (message,))
         return [row[0] for row in rows]
+
+    def addresses(self, now: str) -> frozenset[str]:
+        """Those that this node had before; from now on it is also known by this one."""
+        rows = self._connection.rows("SELECT value FROM meta WHERE key = ?", (ADDRESSES,))
+        known = set(msgspec.json.decode(rows[0][0], type=list[str])) if rows else set[str]()
+        if now not in known:
+            value = msgspec.json.encode(sorted({*known, now})).decode()
+            with self._connection.write("FULL") as transaction:
+                transaction.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (ADDRESSES, value))
+        return frozenset(known - {now})
 
     def part(self) -> bytes | None:
         rows = self._connection.rows("SELECT body FROM implicit_part")
@@ -196,10 +184,7 @@ def _write_copies(transaction: sqlite3.Connection, writing: Writing) -> None:
     )
     transaction.executemany("INSERT OR REPLACE INTO implicit_history VALUES (?, ?, ?)", writing.histories)
     transaction.executemany("INSERT OR IGNORE INTO implicit_told VALUES (?, ?, ?, ?)", writing.told)
-    transaction.executemany(
-        "INSERT INTO implicit_outbox (peer, kind, time, body) VALUES (?, ?, ?, ?)",
-        ((each.peer, each.kind, each.when, each.body) for each in writing.outgoing),
-    )
+    implicit_outbox.add(transaction, writing.outgoing)
 
 
 def _write_results(transaction: sqlite3.Connection, writing: Writing) -> None:

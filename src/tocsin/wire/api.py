@@ -102,7 +102,7 @@ def api(gate: Gate) -> Starlette:
         _at("/healthz", GET=handlers.healthz),
     ]
     application = Starlette(routes=routes, exception_handlers={404: _not_found, 405: _not_allowed})
-    application.state.gate, application.state.editing = gate, asyncio.Lock()
+    application.state.gate = gate
     return application
 
 
@@ -226,6 +226,7 @@ def _world_routes() -> list[Route]:
             f"{WORLD}/services/{{name}}",
             GET=handlers.service,
             PUT=handlers.put_service,
+            PATCH=handlers.change_service,
             DELETE=handlers.remove_service,
         ),
         _at(f"{WORLD}/edges", GET=handlers.edges, PUT=handlers.put_edge, DELETE=handlers.remove_edge),

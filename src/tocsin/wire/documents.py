@@ -5,7 +5,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from tocsin.mediation import cloudevents, times
-from tocsin.mediation.dialects import BY_NAME, NAMES
+from tocsin.mediation.dialects import outgoing
 from tocsin.mediation.operations import Renew, Start, Subscribe
 from tocsin.model.filters import (
     DESCEND,
@@ -80,10 +80,7 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _form(self) -> Form:
-        rules = BY_NAME.get(self.dialect)
-        if rules is None or self.dialect not in NAMES:
-            text = f"{self.dialect[:80]!r} is not a dialect to be sent; choose one of {', '.join(NAMES)}"
-            raise Refusal("unsupported-delivery", text)
+        rules = outgoing(self.dialect)
         wrapped = self.mode != "binary" and (rules.wrapped is not None or not rules.is_soap)
         together = self.together or (TOGETHER if self.mode == "batched" else 1)
         soap = "1.2" if rules.is_soap else None

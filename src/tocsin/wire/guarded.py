@@ -39,7 +39,7 @@ class Guarded(GuardedConsumers, GuardedRegistry):
 
     @property
     def implicit(self) -> ImplicitPort:
-        return GuardedImplicit(self._broker.implicit, self._principal)
+        return GuardedImplicit(self._broker.implicit, self._principal, self._known)
 
     @property
     def interactions(self) -> InteractionsPort:

@@ -4,7 +4,7 @@ Everybody who is known reads the world, proposes edges and votes, in the own nam
 edges that leave it. All else is for who manages everything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
@@ -19,14 +19,16 @@ from tocsin.semantics.changes import CastVote, Change, Changing, PutEdge, Remove
 from tocsin.semantics.edge import Edge
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
-from tocsin.wire.implicit_port import ImplicitPort, Published, Running
+from tocsin.wire.implicit_port import Changes, ImplicitPort, Published, Running
+
+Known = Callable[[str], Principal | None]
 
 
 class GuardedImplicit:
-    """Implements `ImplicitPort`. `by` is always the principal, whatever name was given."""
+    """Implements `ImplicitPort`. `by` is always the principal, whatever name was given; `known` tells who else is."""
 
-    def __init__(self, implicit: ImplicitPort, principal: Principal) -> None:
-        self._implicit, self._principal = implicit, principal
+    def __init__(self, implicit: ImplicitPort, principal: Principal, known: Known = lambda _: None) -> None:
+        self._implicit, self._principal, self._known = implicit, principal, known
 
     def world(self) -> World:
         return self._implicit.world()
@@ -34,20 +36,26 @@ class GuardedImplicit:
     def topic(self, label: str) -> Topic:
         return self._implicit.topic(label)
 
-    async def change_world(self, changes: Sequence[Change], by: str) -> int:
+    async def change_world(self, changes: Changes, by: str) -> int:
         del by
-        allowed = list(changes)
-        if not rights.may_manage_everything(self._principal):
-            allowed = [self._allowed(change) for change in changes]
-        return await self._implicit.change_world([self._signed(each) for each in allowed], self._principal.name)
+
+        def allowed(world: World) -> Sequence[Change]:
+            asked = changes(world) if callable(changes) else changes
+            if not rights.may_manage_everything(self._principal):
+                asked = [self._allowed(change) for change in asked]
+            return [self._signed(each) for each in asked]
+
+        return await self._implicit.change_world(allowed, self._principal.name)
 
     async def world_history(self, after: int, limit: int) -> Sequence[Changing]:
         return await self._implicit.world_history(after, limit)
 
-    async def create_notifier(self, service: Service, by: str) -> Running:
+    async def create_notifier(self, service: Service, by: str, owner: str = "") -> Running:
         del by
         self._must_manage("create notifiers")
-        return await self._implicit.create_notifier(service, self._principal.name)
+        if owner and self._known(owner) is None:
+            raise Refusal("unknown-name", f"there is no user {owner[:80]!r} to own it; `tocsin users add` makes one")
+        return await self._implicit.create_notifier(service, self._principal.name, owner)
 
     async def remove_notifier(self, name: str, by: str) -> None:
         del by

@@ -28,13 +28,12 @@ class GuardedInteractions:
         self._broker, self._principal = broker, principal
         self._behind: InteractionsPort = broker.interactions
 
-    async def ask(self, asked: Ask, *, principal: str | None = None) -> Request:
-        del principal
+    async def ask(self, asked: Ask) -> Request:
         self._must_speak_for(asked.asker)
         topic = self.topic_of(asked.topic)
         if not rights.may_hear(self._principal, topic):
             raise self._may_not(f"ask about {topic}, of which it may not hear")
-        return await self._behind.ask(asked, principal=self._principal.name)
+        return await self._behind.ask(asked)
 
     async def answer(self, request: str, by: str, data: Payload, *, principal: str | None = None) -> Told:
         del principal
@@ -68,7 +67,7 @@ class GuardedInteractions:
         self, after: int, limit: int, request: str | None, seen: SeenInteraction
     ) -> Sequence[tuple[int, Interaction]]:
         def both(each: Interaction) -> bool:
-            return any(map(self._speaks_for, (each.by, *each.told))) and seen(each)
+            return any(map(self._speaks_for, (each.by, each.of, *each.told))) and seen(each)
 
         return await self._behind.interactions(after, limit, request, both)
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from tocsin.flow.services import door_of
 from tocsin.mediation import cloudevents
-from tocsin.mediation.dialects import BY_NAME, NAMES
+from tocsin.mediation.dialects import outgoing
 from tocsin.mediation.payloads import checked_media_type
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
@@ -25,6 +25,7 @@ class NotifierRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """A service of these categories; it is told at `address` in `dialect`, or fetches what it is told without one.
 
     `tells` is its own rule: topic to the one service that is told. `by` says who asks where nobody has to show it.
+    `owner` is the user who fetches what the service is told, and manages its subscription; by default who asks.
     """
 
     name: Annotated[str, Meta(min_length=1, max_length=256)]
@@ -35,12 +36,12 @@ class NotifierRequest(Struct, frozen=True, forbid_unknown_fields=True):
     policies: list[str] = []
     tells: dict[str, str] = {}
     by: str = ""
+    owner: Annotated[str, Meta(max_length=256)] = ""
 
     def normalised(self) -> Service:
         dialect = self.dialect or (cloudevents.NAME if self.address else "")
-        if dialect and (dialect not in BY_NAME or dialect not in NAMES):
-            known = ", ".join(NAMES)
-            raise Refusal("unsupported-delivery", f"{dialect[:80]!r} is not a dialect to be told in; choose: {known}")
+        if dialect:
+            outgoing(dialect)
         return Service(
             self.name,
             tuple(self.categories),
@@ -142,9 +143,9 @@ class DisseminationRow(Struct, frozen=True):
 class DisseminationDocument(Struct, frozen=True):
     """Who was told, by whom and at which hop (`trace`), and who was not told again (`suppressed`).
 
-    `repetitions` reached somebody who had it; `stopped` is "limit" when a bound kept `withheld` from being told;
-    of those in `waiting` nothing has been heard, and those in `gone` had left. It is `complete` when nobody is waited
-    for. `ms` is when the last was told for the first time, since the publication.
+    `repetitions` reached somebody who had it; `stopped` is "limit" when notifiers stopped passing it on, which
+    kept back `withheld` repetitions; of those in `waiting` nothing has been heard, and those in `gone` had left. It is
+    `complete` when nobody is waited for. `ms` is when the last was told for the first time, since the publication.
     """
 
     id: str

@@ -1,6 +1,6 @@
 """What the doors ask of the node about implicit notification: the world it is in, and the notifiers it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -13,6 +13,8 @@ from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.changes import Change, Changing
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
+
+Changes = Sequence[Change] | Callable[[World], Sequence[Change]]
 
 
 class Published(Struct, frozen=True):
@@ -47,14 +49,18 @@ class ImplicitPort(Protocol):
         """Of a topic of the world its path, which every node knows."""
         ...
 
-    async def change_world(self, changes: Sequence[Change], by: str) -> int:
-        """All of them or none; returns the version when it is on disk."""
+    async def change_world(self, changes: Changes, by: str) -> int:
+        """All of them or none; returns the version when it is on disk. What depends on the world as it is asks for it:
+        nobody else changes it between that look and the change."""
         ...
 
     async def world_history(self, after: int, limit: int) -> Sequence[Changing]: ...
 
-    async def create_notifier(self, service: Service, by: str) -> Running:
-        """Registers the service under its categories, with a notifier of this node; returns when it can be called."""
+    async def create_notifier(self, service: Service, by: str, owner: str = "") -> Running:
+        """Registers the service under its categories, with a notifier of this node; returns when it can be called.
+
+        `owner` is whose the service's subscription is, who therefore fetches from it; by default it is who asks.
+        """
         ...
 
     async def remove_notifier(self, name: str, by: str) -> None: ...

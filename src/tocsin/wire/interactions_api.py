@@ -8,11 +8,9 @@ from starlette.responses import Response
 
 from tocsin.mediation import cloudevents
 from tocsin.model.notification import Notification
-from tocsin.model.refusal import Refusal
 from tocsin.model.request import Interaction
 from tocsin.model.request import Request as Asked
 from tocsin.routing.interaction import PATTERNS
-from tocsin.wire.asgi import read_body
 from tocsin.wire.documents import Page
 from tocsin.wire.interactions_documents import (
     AnswerRequest,
@@ -24,9 +22,8 @@ from tocsin.wire.interactions_documents import (
     ToldDocument,
 )
 from tocsin.wire.port import Broker
-from tocsin.wire.pull_documents import asked_number
+from tocsin.wire.queries import asked_limit, asked_whole, whole_number
 
-MOST_ITEMS = 1000
 # What somebody published must not run as a page of ours.
 _HARMLESS = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -44,7 +41,7 @@ class InteractionHandlers:
         return _json(Page(list(map(PatternDocument.of, PATTERNS.values())), None))
 
     async def ask(self, request: Request) -> Response:
-        asked: AskRequest = await self._told(request, AskRequest)
+        asked: AskRequest = await self._read(request, AskRequest)
         made = await self._broker.interactions.ask(asked.normalised())
         location = {"Location": f"{self._broker.base_url}/api/requests/{made.id}"}
         return _json(RequestDocument.of_request(made), 201, location)
@@ -55,8 +52,8 @@ class InteractionHandlers:
         def seen(each: Asked) -> bool:
             return state in (None, each.state) and service in (None, each.asker, each.producer)
 
-        limit = _limit(request)
-        rows = await self._broker.interactions.requests(_after(request), limit, seen)
+        limit = asked_limit(request)
+        rows = await self._broker.interactions.requests(asked_whole(request, "after", 0), limit, seen)
         following = str(rows[-1][0]) if len(rows) == limit else None
         return _json(Page([RequestDocument.of_request(each) for _, each in rows], following))
 
@@ -65,7 +62,7 @@ class InteractionHandlers:
         return _json(RequestDocument.of_request(found))
 
     async def answer(self, request: Request) -> Response:
-        asked: AnswerRequest = await self._told(request, AnswerRequest)
+        asked: AnswerRequest = await self._read(request, AnswerRequest)
         name = request.path_params["id"]
         return _json(ToldDocument.of(await self._broker.interactions.answer(name, asked.by, asked.payload())))
 
@@ -74,53 +71,34 @@ class InteractionHandlers:
         return Response(status_code=204)
 
     async def tell(self, request: Request) -> Response:
-        asked: TellRequest = await self._told(request, TellRequest)
+        asked: TellRequest = await self._read(request, TellRequest)
         return _json(ToldDocument.of(await self._broker.interactions.tell(asked.normalised())), 201)
 
     async def interactions(self, request: Request) -> Response:
         service, of = request.query_params.get("service"), request.query_params.get("request")
 
         def seen(each: Interaction) -> bool:
-            return service is None or service == each.by or service in each.told
+            return service is None or service in (each.by, each.of, *each.told)
 
-        limit = _limit(request)
-        rows = await self._broker.interactions.interactions(_after(request), limit, of, seen)
+        limit = asked_limit(request)
+        rows = await self._broker.interactions.interactions(asked_whole(request, "after", 0), limit, of, seen)
         following = str(rows[-1][0]) if len(rows) == limit else None
-        return _json(Page([InteractionDocument.of(each) for _, each in rows], following))
+        return _json(Page([InteractionDocument.of_interaction(each) for _, each in rows], following))
 
     async def notification(self, request: Request) -> Response:
         """The data as it was published; the whole event for those who accept one."""
-        offset, index = _place(request, "offset"), _place(request, "index")
+        offset, index = (whole_number(name, request.path_params[name]) for name in ("offset", "index"))
         found = (await self._broker.interactions.fetch(offset, index)).notification
         if cloudevents.STRUCTURED in request.headers.get("accept", ""):
             return Response(cloudevents.structured(found)[1], 200, _HARMLESS, cloudevents.STRUCTURED)
         return Response(found.payload.data, 200, {**_HARMLESS, "Content-Type": _kind(found)})
 
-    async def _told(self, request: Request, kind: Any) -> Any:
-        body = await read_body(request.scope, request.receive, self._broker.body_limit)
-        try:
-            return msgspec.json.decode(body or b"{}", type=kind)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Refusal("malformed", str(error)) from None
+    async def _read(self, request: Request, kind: Any) -> Any:
+        raise NotImplementedError
 
 
 def _kind(notification: Notification) -> str:
     return notification.payload.media_type or "application/octet-stream"
-
-
-def _place(request: Request, name: str) -> int:
-    found = asked_number(request.path_params, name)
-    assert found is not None
-    return found
-
-
-def _after(request: Request) -> int:
-    return asked_number(request.query_params, "after") or 0
-
-
-def _limit(request: Request) -> int:
-    limit = asked_number(request.query_params, "limit")
-    return 100 if limit is None else max(1, min(limit, MOST_ITEMS))
 
 
 def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:

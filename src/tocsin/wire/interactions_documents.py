@@ -153,6 +153,8 @@ class ToldDocument(Struct, frozen=True):
 
 
 class InteractionDocument(Struct, frozen=True):
+    """Who did what, and who was told by it; `of` is the producer that was asked, where one was."""
+
     when: str
     pattern: str
     act: str
@@ -161,9 +163,10 @@ class InteractionDocument(Struct, frozen=True):
     topic: str
     request: str | None
     message: str | None
+    of: str | None = None
 
     @classmethod
-    def of(cls, said: Interaction) -> "InteractionDocument":
+    def of_interaction(cls, said: Interaction) -> "InteractionDocument":
         return cls(
             times.timestamp(said.when),
             said.pattern,
@@ -173,6 +176,7 @@ class InteractionDocument(Struct, frozen=True):
             said.topic,
             said.request or None,
             said.message or None,
+            said.of or None,
         )
 
 

@@ -54,7 +54,7 @@ SeenInteraction = Callable[[Interaction], bool]
 
 
 class InteractionsPort(Protocol):
-    async def ask(self, asked: Ask, *, principal: str | None = None) -> Request:
+    async def ask(self, asked: Ask) -> Request:
         """Returns when the request is on disk, and so is what tells the producer of it."""
         ...
 

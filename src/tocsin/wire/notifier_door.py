@@ -63,11 +63,19 @@ class NotifierDoor:
         address = f"{self._gate.broker.base_url}{door_of(name)}"
         try:
             if asks_for_wsdl(scope.get("query_string", b"")):
-                self._port.notifier(name)
-                return description(name, address)
-            return _json(_told(self._gate.of(scope).implicit.notifier(name), address))
+                return self._wsdl(name, address)
+            return _json(_described(self._gate.of(scope).implicit.notifier(name), address))
         except Refusal as refusal:
             return faults.problem(refusal)
+
+    def _wsdl(self, name: str, address: str) -> Reply:
+        """Nobody was asked for a name here, so that nobody hears of other notifiers."""
+        try:
+            self._port.notifier(name)
+        except Refusal as refusal:
+            text = f"there is no notifier {name[:80]!r} at this node; GET /api/notifiers tells which there are"
+            raise Refusal(refusal.reason, text) from None
+        return description(name, address)
 
     async def _post(self, name: str, scope: Scope, receive: Receive) -> Reply:
         body = b""
@@ -77,10 +85,18 @@ class NotifierDoor:
                 return await self._soap(_Call(name, scope, body))
             return await self._plain(_Call(name, scope, body))
         except Refusal as refusal:
-            if not _is_soap(scope, body):
-                return faults.problem(refusal)
-            guess = Context(notifier_messages.NAME, soap.guess_soap(header(scope, b"content-type")), None)
-            return self._fault(guess, refusal)
+            return self._guessed(scope, refusal) if _is_soap(scope, body) else faults.problem(refusal)
+
+    async def handle(self, scope: Scope, body: bytes) -> Reply:
+        """The answer to an envelope that did not come over HTTP. Of the scope: path and headers."""
+        try:
+            return await self._soap(_Call(scope["path"][len(PATH) :], scope, body))
+        except Refusal as refusal:
+            return self._guessed(scope, refusal)
+
+    def _guessed(self, scope: Scope, refusal: Refusal) -> Reply:
+        guess = Context(notifier_messages.NAME, soap.guess_soap(header(scope, b"content-type")), None)
+        return self._fault(guess, refusal)
 
     async def _soap(self, call: _Call) -> Reply:
         envelope = notifier_messages.open_notifier_message(call.body)
@@ -159,7 +175,7 @@ class NotifierDoor:
         return faults.fault(notifier_messages.DIALECT, "", context, refusal, self._gate.broker.now())
 
 
-def _told(running: Running, address: str) -> dict[str, object]:
+def _described(running: Running, address: str) -> dict[str, object]:
     return {
         "name": running.service.name,
         "categories": running.service.categories,

@@ -17,12 +17,11 @@ from tocsin.wire.implicit_documents import (
     PublishRequest,
 )
 from tocsin.wire.port import Broker
-from tocsin.wire.pull_documents import asked_number, asked_wait
+from tocsin.wire.queries import asked_limit, asked_wait
 from tocsin.wire.waiting import while_connected
 
 NOTIFIERS = "/api/notifiers"
 DISSEMINATIONS = "/api/disseminations"
-MOST_ROWS = 1000
 _ONCE = {"Cache-Control": "no-store"}
 
 
@@ -36,7 +35,7 @@ class NotifierHandlers:
 
     async def create_notifier(self, request: Request) -> Response:
         asked: NotifierRequest = await self._read(request, NotifierRequest)
-        made = await self._broker.implicit.create_notifier(asked.normalised(), asked.by)
+        made = await self._broker.implicit.create_notifier(asked.normalised(), asked.by, asked.owner)
         place = f"{self._broker.base_url}{NOTIFIERS}/{quote(asked.name, safe='')}"
         return _json(NotifierDocument.of(made, self._broker.base_url), 201, {"Location": place})
 
@@ -59,13 +58,11 @@ class NotifierHandlers:
         return _json(told, 202, {"Location": told.result})
 
     async def disseminations(self, request: Request) -> Response:
-        asked = asked_number(request.query_params, "limit")
-        limit = 100 if asked is None else max(1, min(asked, MOST_ROWS))
-        found = await self._broker.implicit.disseminations(limit)
+        found = await self._broker.implicit.disseminations(asked_limit(request))
         return _json(Page([DisseminationRow(*row) for row in found], None), headers=_ONCE)
 
     async def dissemination(self, request: Request) -> Response:
-        name, seconds = str(request.path_params["id"]), asked_wait(request.query_params)
+        name, seconds = str(request.path_params["id"]), asked_wait(request)
         row = DisseminationRow(*await self._broker.implicit.publication(name))
         found = await while_connected(request.receive, self._broker.implicit.dissemination(name, seconds))
         return _json(DisseminationDocument.of(row, found), headers=_ONCE)

@@ -17,6 +17,7 @@ from tocsin.wire import (
     topics_api,
     world_documents,
 )
+from tocsin.wire.service_patch import ServicePatch
 
 _KINDS = (
     consumers_api.SecretRequest,
@@ -36,6 +37,7 @@ _KINDS = (
     sockets.Acknowledgement,
     topics_api.TopicNamespaceDocument,
     *world_documents.KINDS,
+    ServicePatch,
     registrations_api.RegisterRequest,
     registrations_api.RegistrationDocument,
     *interactions_documents.KINDS.values(),

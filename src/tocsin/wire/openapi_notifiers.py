@@ -35,7 +35,7 @@ _ID = {"parameters": [_parameter("id", "Of the message", place="path", required=
 _ASKED = (
     _parameter("topic", "The topic of data that is neither SOAP nor a CloudEvent"),
     _parameter("protocol", "bin, cin, din, hin or hin-din, which is the default"),
-    _parameter("limit", "At most so many notifications, where the protocol can loop", "integer"),
+    _parameter("limit", "How often one notifier passes it on at most, where the protocol can loop", "integer"),
 )
 
 

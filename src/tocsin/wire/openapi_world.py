@@ -33,7 +33,7 @@ def paths(operation: Operation) -> dict[str, Any]:
         "/api/world": {"get": _whole(operation), "put": _put_whole(operation)},
         **_taxonomy(operation, "topics", "topic", "WorldTopicDocument", "TopicRequest"),
         **_taxonomy(operation, "categories", "category", "CategoryDocument", "CategoryRequest"),
-        **_taxonomy(operation, "services", "service", "Service", "ServiceRequest", _CATEGORY),
+        **_services(operation),
         "/api/world/edges": {
             "get": operation(
                 "A page of edges, and why each counts or not", "EdgeDocument[]", query=(*_EDGE, _COUNTS, *_PAGE)
@@ -71,6 +71,14 @@ def _taxonomy(
             "delete": operation(f"Remove a {one} that nothing uses", None, status="204", query=(_BY, _IF_MATCH)),
         },
     }
+
+
+def _services(operation: Operation) -> dict[str, Any]:
+    found = _taxonomy(operation, "services", "service", "Service", "ServiceRequest", _CATEGORY)
+    found["/api/world/services/{name}"]["patch"] = operation(
+        "Change a part of a service, whose notifier may run", "Service", body="ServicePatch", query=_CHANGE
+    )
+    return found
 
 
 def _whole(operation: Operation) -> dict[str, Any]:

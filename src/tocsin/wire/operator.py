@@ -31,7 +31,7 @@ from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.wire.port import Broker
-from tocsin.wire.pull_documents import LONGEST_WAIT
+from tocsin.wire.queries import LONGEST_WAIT
 
 REGISTRATIONS = "/broker/registrations/"
 

@@ -54,13 +54,16 @@ class Taken(Struct, frozen=True, array_like=True):
 
 class Registering(Struct, frozen=True):
     """A node's notifier comes, or leaves when `service` is None. `before` is the address that the node had when it
-    registered the service last."""
+    registered the service last. `when` and `nonce` are those of the request: heard again it would undo what came
+    after."""
 
     name: str
     node: str
     by: str
     service: Service | None = None
     before: str = ""
+    when: Instant = Instant(0)
+    nonce: str = ""
 
 
 class Declined(Struct, frozen=True):
@@ -82,8 +85,8 @@ decode_declined: Callable[[bytes], Declined] = msgspec.msgpack.Decoder(Declined)
 
 
 def request_proof(key: bytes, method: str, target: str, now: Instant, body: bytes) -> str:
-    """`target` is the path with its query. Who repeats a request within the time changes nothing by that: copies,
-    reports and claims count once."""
+    """Of the path, not of the host, which is another before a proxy than behind it. Who repeats a request within the
+    time changes nothing by that: copies, reports and claims count once, and what registers is taken once."""
     seconds = now // SECOND
     return f"{seconds} {_mac(key, f'{method} {target} {seconds}', body)}"
 
@@ -100,7 +103,7 @@ def check_time(proof: str, now: Instant) -> None:
 def check_proof(key: bytes, proof: str, method: str, target: str, body: bytes) -> None:
     seconds, _, mac = proof.partition(" ")
     if not hmac.compare_digest(mac.encode(), _mac(key, f"{method} {target} {seconds}", body).encode()):
-        raise Refusal("not-proven", "the proof is made with another key; all nodes of a world need the same key_file")
+        raise Refusal("not-proven", "the proof is made with another key: all nodes of a world need the same key_file")
 
 
 def copy_proof(key: bytes, copy: Copy) -> str:

@@ -1,12 +1,14 @@
 """`/api/pullpoints`: messages for those who fetch them, at once, after a wait, or as a stream."""
 
+from typing import Any
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
-from tocsin.wire.asgi import only, read_body
+from tocsin.wire.asgi import only
 from tocsin.wire.documents import Page
 from tocsin.wire.port import Broker
 from tocsin.wire.pull_documents import (
@@ -14,14 +16,12 @@ from tocsin.wire.pull_documents import (
     MessageDocument,
     PullPointDocument,
     PullPointRequest,
-    asked_number,
     asked_topic,
-    asked_wait,
 )
+from tocsin.wire.queries import asked_limit, asked_wait, asked_whole_or_none
 from tocsin.wire.visits import EventStream, Visit
 from tocsin.wire.waiting import while_connected
 
-MOST_MESSAGES = 1000
 _ONCE = {"Cache-Control": "no-store"}
 
 
@@ -29,7 +29,8 @@ class PullHandlers:
     _broker: Broker
 
     async def create_pull_point(self, request: Request) -> Response:
-        made = await self._broker.subscribe((await self._asked(request)).normalised(self._broker.now()))
+        asked: PullPointRequest = await self._read(request, PullPointRequest)
+        made = await self._broker.subscribe(asked.normalised(self._broker.now()))
         return _json(self._document(made), 201, {"Location": f"{self._broker.base_url}/api/pullpoints/{made.id}"})
 
     async def pull_point(self, request: Request) -> Response:
@@ -45,8 +46,8 @@ class PullHandlers:
         """Hands out what waits; with `after` it reads what has a higher number and hands out nothing."""
         if request.method == "HEAD":
             return _get_only()
-        name, seconds, after = _name(request), asked_wait(request.query_params), _after(request)
-        limit = _limit(request)
+        name, seconds, after = _name(request), asked_wait(request), asked_whole_or_none(request, "after")
+        limit = asked_limit(request)
         if after is None:
             pulled = await while_connected(request.receive, self._broker.pull(name, limit, seconds))
             return _json(Page(list(map(MessageDocument.of, pulled.held)), None), headers=_ONCE)
@@ -78,12 +79,8 @@ class PullHandlers:
             raise Refusal("malformed", "of which topic? add ?topic=a/b")
         return _json(CurrentMessageDocument.of(self._broker.current_message(topic)), headers=_ONCE)
 
-    async def _asked(self, request: Request) -> PullPointRequest:
-        body = await read_body(request.scope, request.receive, self._broker.body_limit)
-        try:
-            return msgspec.json.decode(body or b"{}", type=PullPointRequest)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise Refusal("malformed", str(error)) from None
+    async def _read(self, request: Request, kind: Any) -> Any:
+        raise NotImplementedError
 
     def _document(self, subscription: Subscription) -> PullPointDocument:
         return PullPointDocument.of(subscription, self._broker.base_url, self._broker.pull_point(subscription.id))
@@ -95,15 +92,6 @@ async def _listed(broker: Broker, name: str, after: int, limit: int, seconds: fl
 
 def _name(request: Request) -> str:
     return str(request.path_params["id"])
-
-
-def _after(request: Request) -> int | None:
-    return asked_number(request.query_params, "after")
-
-
-def _limit(request: Request) -> int:
-    limit = asked_number(request.query_params, "limit")
-    return 100 if limit is None else max(1, min(limit, MOST_MESSAGES))
 
 
 def _last_event(request: Request) -> int | None:

@@ -1,6 +1,5 @@
 """The JSON documents of pull points; `openapi` is made from these too."""
 
-import re
 from collections.abc import Mapping
 from typing import Literal
 
@@ -20,9 +19,6 @@ from tocsin.model.topic_expression import parse_topic_expression
 from tocsin.wire.documents import SubscribeRequest, SubscriptionDocument
 from tocsin.wire.port import PullPointState
 
-LONGEST_WAIT = 300.0
-_WAIT = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m)?")
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, None: 1.0}
 _PREFIX = "xmlns:"
 
 
@@ -98,28 +94,3 @@ def asked_topic(query: Mapping[str, str]) -> TopicIs | None:
         return TopicIs((topic.steps,))
     spaces = {name.removeprefix(_PREFIX): uri for name, uri in query.items() if name.startswith(_PREFIX)}
     return parse_topic_expression(text, "full", spaces)
-
-
-def asked_number(query: Mapping[str, str], name: str) -> int | None:
-    text = query.get(name)
-    if text is None:
-        return None
-    if not text.isdecimal() or not text.isascii() or len(text) > 18:
-        raise Refusal("malformed", f"{name}={text[:80]!r} is not a whole number")
-    return int(text)
-
-
-def asked_wait(query: Mapping[str, str]) -> float:
-    """In seconds, and no longer than the longest: who asks for more gets an empty answer then, and asks again."""
-    text = query.get("wait", "0")
-    found = _WAIT.fullmatch(text)
-    if found is None:
-        raise Refusal("malformed", f"wait={text[:80]!r} is not a time such as 30s, 500ms or 2m")
-    return min(LONGEST_WAIT, float(found[1]) * _UNITS[found[2]])
-
-
-def asked_flag(query: Mapping[str, str], name: str) -> bool:
-    text = query.get(name, "false")
-    if text not in ("true", "false"):
-        raise Refusal("malformed", f"{name}={text[:80]!r} is neither true nor false")
-    return text == "true"

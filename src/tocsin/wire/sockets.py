@@ -17,7 +17,8 @@ from tocsin.mediation.operations import Held
 from tocsin.model.refusal import Refusal
 from tocsin.wire.access import Gate
 from tocsin.wire.port import Broker
-from tocsin.wire.pull_documents import MessageDocument, asked_flag, asked_topic
+from tocsin.wire.pull_documents import MessageDocument, asked_topic
+from tocsin.wire.queries import asked_flag
 from tocsin.wire.visits import AT_ONCE, HEARTBEAT_SECONDS, Visit
 from tocsin.wire.waiting import ended
 
@@ -47,7 +48,7 @@ def socket_routes() -> list[WebSocketRoute]:
 async def _socket(socket: WebSocket) -> None:
     try:
         _check_origin(socket)
-        acknowledged = asked_flag(socket.query_params, "ack")
+        acknowledged = asked_flag(socket, "ack")
         visit = await _visit(socket, _broker(socket))
     except Refusal as refusal:
         await _deny(socket, refusal)

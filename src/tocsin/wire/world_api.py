@@ -4,7 +4,6 @@ Every answer carries the version of the world as its ETag. Who sends that back a
 else has changed the world meanwhile.
 """
 
-import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -24,7 +23,8 @@ from tocsin.wire.asgi import read_body
 from tocsin.wire.documents import Page
 from tocsin.wire.port import Broker
 from tocsin.wire.queries import asked_flag, asked_limit, asked_whole
-from tocsin.wire.world_changes import merged, replaced, runs_still
+from tocsin.wire.service_patch import ServicePatch
+from tocsin.wire.world_changes import merged, placed, replaced, runs_still
 
 WORLD = "/api/world"
 JSON = "application/json"
@@ -116,26 +116,35 @@ class WorldHandlers:
 
         def changes(world: World) -> Sequence[c.Change]:
             before = world.services.get(service.name)
-            if before is None or not before.node:
-                return [c.PutService(service)]
-            if service.notifier not in ("", before.notifier):
+            if before is not None and before.node and service.notifier not in ("", before.notifier):
                 raise runs_still(before)
-            place = {name: getattr(before, name) for name in ("notifier", "node", "address", "dialect")}
-            return [c.PutService(replace(service, **place))]
+            return [c.PutService(placed(service, before))]
 
         await self._change(request, changes, asked.by)
         return await self.service(request)
 
+    async def change_service(self, request: Request) -> Response:
+        asked: ServicePatch = await self._read(request, ServicePatch)
+        await self._change(request, lambda world: asked.changes(world, request.path_params["name"]), asked.by)
+        return await self.service(request)
+
     async def remove_service(self, request: Request) -> Response:
         """One whose notifier runs here is ended with its notifier; that of a node which is no more can be removed."""
-        found = self._world().service(request.path_params["name"])
-        if any(each.service.name == found.name for each in self._broker.implicit.notifiers()):
-            raise runs_still(found)
-        return await self._remove(request, c.RemoveService(found.name))
+        name = request.path_params["name"]
+
+        def changes(world: World) -> Sequence[c.Change]:
+            if any(each.service.name == name for each in self._broker.implicit.notifiers()):
+                raise runs_still(world.service(name))
+            return [c.RemoveService(name)]
+
+        return await self._removed(request, changes)
 
     async def edges(self, request: Request) -> Response:
         world, query = self._world(), request.query_params
-        wanted = {name: query[name] for name in ("source", "topic", "target") if name in query}
+        names = {"source": world.categories, "topic": world.topics, "target": world.categories}
+        wanted = {name: query[name] for name in names if name in query}
+        for name, value in wanted.items():
+            names[name].check(value)
         edges = (edge for edge in world.edges.values() if all(getattr(edge, n) == v for n, v in wanted.items()))
         if "counts" in query:
             counting = asked_flag(request, "counts")
@@ -184,7 +193,7 @@ class WorldHandlers:
         service, topic = _needed(request, "service"), _needed(request, "topic")
         world.topics.check(topic)
         names = world.neighbours(service, topic)
-        ways = _ways(world, service, topic)
+        ways = world.ways(service, topic)
         return _page(request, ((name, _neighbour(world, name, ways)) for name in names), world.version)
 
     async def world_history(self, request: Request) -> Response:
@@ -198,12 +207,12 @@ class WorldHandlers:
 
     async def _change(self, request: Request, changes: Callable[[World], Sequence[c.Change]], by: str) -> int:
         """One after the other: what is compared with the version is what is changed."""
-        editing: asyncio.Lock = request.app.state.editing
-        async with editing:
-            world = self._world()
+
+        def checked(world: World) -> Sequence[c.Change]:
             _check_version(request, world.version)
-            made = changes(world)
-            return await self._broker.implicit.change_world(made, by) if made else world.version
+            return changes(world)
+
+        return await self._broker.implicit.change_world(checked, by)
 
     async def _changed_edge(
         self, request: Request, key: Key, changes: Callable[[World], Sequence[c.Change]], by: str
@@ -213,7 +222,10 @@ class WorldHandlers:
         return _json(d.EdgeDocument.of(world, world.edge(key)), version)
 
     async def _remove(self, request: Request, change: c.Change) -> Response:
-        version = await self._change(request, lambda _: [change], request.query_params.get("by", ""))
+        return await self._removed(request, lambda _: [change])
+
+    async def _removed(self, request: Request, changes: Callable[[World], Sequence[c.Change]]) -> Response:
+        version = await self._change(request, changes, request.query_params.get("by", ""))
         return Response(status_code=204, headers={"ETag": _etag(version)})
 
     async def _read(self, request: Request, kind: Any) -> Any:
@@ -254,17 +266,6 @@ def _members(world: World) -> dict[str, list[str]]:
         for category in service.categories:
             found.setdefault(category, []).append(service.name)
     return found
-
-
-def _ways(world: World, service: str, topic: str) -> list[tuple[Edge, set[str]]]:
-    """The edges that a message goes along, and whom each leads to."""
-    categories, labels = set(world.service(service).categories), set(world.topics.below(topic))
-    if world.rules.inherit_categories:
-        categories = {above for each in categories for above in world.categories.above(each)}
-    if world.rules.inherit_topics:
-        labels |= set(world.topics.above(topic))
-    taken = (edge for edge in world.edges.values() if edge.source in categories and edge.topic in labels)
-    return [(edge, world.interests.members(edge.target)) for edge in taken if world.counts(edge)]
 
 
 def _neighbour(world: World, name: str, ways: list[tuple[Edge, set[str]]]) -> d.NeighbourDocument:

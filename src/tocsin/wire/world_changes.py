@@ -66,15 +66,16 @@ def _kept(world: World, change: Change) -> Change:
     match change:
         case PutEdge(edge) if edge == Edge(*edge.key):
             return PutEdge(world.edges.get(edge.key, edge))
-        case PutService(service) if not service.node:
-            return PutService(_running(service, world.services.get(service.name)))
+        case PutService(service):
+            return PutService(placed(service, world.services.get(service.name)))
     return change
 
 
-def _running(service: Service, before: Service | None) -> Service:
-    """Where it is, and how it is told, is its notifier's affair."""
+def placed(service: Service, before: Service | None) -> Service:
+    """Where a notifier runs, and how its service is told, is said by the node that runs it and by no document: one
+    that was saved names nodes that may be elsewhere by now."""
     if before is None or not before.node:
-        return service
+        return replace(service, node="")
     return replace(service, notifier=before.notifier, node=before.node, address=before.address, dialect=before.dialect)
 
 

@@ -129,7 +129,7 @@ class VoteDocument(Struct, frozen=True):
 
 
 class EdgeDocument(Struct, frozen=True):
-    """`counts` says whether messages go along it, `why` in words."""
+    """`counts` says whether messages go along it, `why` in words, `brief` in one or two."""
 
     source: str
     topic: str
@@ -147,26 +147,28 @@ class EdgeDocument(Struct, frozen=True):
     confidence: float | None
     lift: float | None
     note: str
+    brief: str = ""
 
     @classmethod
     def of(cls, world: World, edge: Edge) -> "EdgeDocument":
-        owner, quorum = world.owners.get(edge.source), world.rules.quorum
+        verdict = world.verdict(edge)
         agree = sum(vote.agrees for vote in edge.votes)
         return cls(
             *edge.key,
-            world.counts(edge),
-            why(edge, owner, quorum),
-            owner,
+            verdict.counts,
+            verdict.why,
+            world.owners.get(edge.source),
             edge.proposed_by,
             _time(edge.when),
             agree,
             len(edge.votes) - agree,
-            quorum,
+            world.rules.quorum,
             list(map(VoteDocument.of, edge.votes)),
             edge.support,
             edge.confidence,
             edge.lift,
             edge.note,
+            verdict.brief,
         )
 
 
@@ -207,24 +209,6 @@ class WorldDocument(Struct, frozen=True):
     def of(cls, world: World, version: int, changed: int) -> "WorldDocument":
         sizes = (len(world.topics), len(world.categories), len(world.services), len(world.edges))
         return cls(version, *sizes, changed)
-
-
-def why(edge: Edge, owner: str | None, quorum: int) -> str:
-    """The rule of `semantics.edge.counts`, in words."""
-    decided = next((vote for vote in edge.votes if owner is not None and vote.by == owner), None)
-    if decided is not None:
-        return f"{owner}, who owns {edge.source}, {'confirmed' if decided.agrees else 'disputed'} it"
-    score = sum(1 if vote.agrees else -1 for vote in edge.votes)
-    if not edge.learned and edge.proposed_by in ("", owner):
-        source = f"{owner}, who owns {edge.source}, proposed it" if edge.proposed_by else "it was given with the world"
-        if score > -quorum:
-            return f"{source}, and no quorum of {quorum} disputes it"
-        return f"a quorum of {quorum} disputes it"
-    have = score + (not edge.learned)
-    source = "it was learned" if edge.learned else f"{edge.proposed_by} proposed it"
-    if have >= quorum:
-        return f"{source}, and a quorum of {quorum} confirms it"
-    return f"{source}, and it waits for {quorum - have} more to confirm it, or for the owner of {edge.source}"
 
 
 def said(change: c.Change) -> str:

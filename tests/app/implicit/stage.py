@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import get_args
 
 from tocsin.app.implicit.registry import LocalRegistry
 from tocsin.app.implicit.results import Results
@@ -19,7 +20,8 @@ from tocsin.semantics.changes import Change, PutCategory, PutEdge, PutService, P
 from tocsin.semantics.edge import Edge
 from tocsin.semantics.service import Service
 from tocsin.store.database import Store
-from tocsin.store.implicit import Outgoing, Residing
+from tocsin.store.implicit import Residing
+from tocsin.store.implicit_outbox import Kind, Outgoing
 
 HERE, THERE, FOREIGN = "http://here", "http://there", "http://elsewhere/soap"
 TOPIC = "T"
@@ -71,14 +73,18 @@ class Stage:
         raise TimeoutError("it does not come to an end")
 
     def outbox(self, peer: str = THERE) -> list[Outgoing]:
-        return self.store.implicit.outgoing(peer, 1000, 1 << 20)
+        outbox, kinds = self.store.implicit.outbox, get_args(Kind)
+        rows = (row for kind in kinds for row in outbox.first(peer, kind, 1000, 1 << 20))
+        return sorted(rows, key=lambda row: row.seq)
 
     async def result(self, message: str) -> Dissemination:
         return await Results(self.store.implicit).of(message, 0)
 
 
 @contextlib.asynccontextmanager
-async def opened(path: Path, changes: Iterable[Change] = (), history: str = HERE) -> AsyncIterator[Stage]:
+async def opened(
+    path: Path, changes: Iterable[Change] = (), history: str = HERE, node: str = HERE
+) -> AsyncIterator[Stage]:
     """On the way out nothing is ended well: the loop is cut off wherever it is."""
     store, clock = Store.open(path / "tocsin.db"), itertools.count(1_000_000_000)
     registry = LocalRegistry(store.implicit, lambda: Instant(next(clock)))
@@ -94,7 +100,8 @@ async def opened(path: Path, changes: Iterable[Change] = (), history: str = HERE
             await asyncio.Event().wait()
 
     reports: list[str] = []
-    shell = Shell(Here(HERE, history), store.implicit, registry, tell, lambda: Instant(next(clock)), reports.append)
+    here = Here(node, history, store.implicit.addresses(node))
+    shell = Shell(here, store.implicit, registry, tell, lambda: Instant(next(clock)), reports.append)
     life = shell.start()
     stage = Stage(path, store, registry, shell, life, reports=reports)
     missing = [each for each in registry.world().services.values() if each.node == HERE]

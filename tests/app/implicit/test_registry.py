@@ -3,20 +3,34 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from msgspec.structs import replace
 from tests.app.implicit.stage import HERE, THERE, at_home, world
 
+from tocsin.app.implicit import registry as registry_module
+from tocsin.app.implicit.peer_side import Once
 from tocsin.app.implicit.registry import LocalRegistry
-from tocsin.model.identity import Instant
+from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.changes import Change, Changing, PutEdge, PutTopic, RemoveTopic
-from tocsin.semantics.edge import Edge
+from tocsin.semantics.changes import (
+    CastVote,
+    Change,
+    Changing,
+    PutCategory,
+    PutEdge,
+    PutService,
+    PutTopic,
+    RemoveTopic,
+)
+from tocsin.semantics.edge import Edge, Vote
+from tocsin.semantics.part import part_of
 from tocsin.semantics.service import Service
+from tocsin.semantics.world import World
 from tocsin.store.database import Store
 from tocsin.store.errors import DatabaseFailed
-from tocsin.wire.peer_messages import Registering
+from tocsin.wire.peer_messages import SKEW, Registering
 
 CHAIN = world([("C1", "C2")], [*at_home("C1", "N1"), ("N2", "C2", THERE)])
 
@@ -100,8 +114,8 @@ async def test_a_name_belongs_to_the_node_of_its_notifier(store: Store) -> None:
     with pytest.raises(Refusal, match="is at http://there") as refused:
         await kept.register(Registering("N2", "http://x", "x", mine))
     assert refused.value.reason == "in-use"
-    with pytest.raises(Refusal, match="is at http://there"):
-        await kept.register(Registering("N2", "http://x", "x"))
+    await kept.register(Registering("N2", "http://x", "x"))  # who leaves leaves another's alone
+    assert kept.world().services["N2"].node == THERE
     moved = Registering("N2", "http://x", "x", replace(mine, categories=("C1",)), before=THERE)
     await kept.register(moved)  # the node has another address now, and knows less of the service than the world
     assert kept.world().services["N2"] == mine
@@ -133,3 +147,100 @@ async def test_a_service_that_left_the_world_has_no_neighbours(store: Store) -> 
     await kept.change(CHAIN, "operator")
     assert kept.neighbours("N1", "T") == ("N2",)
     assert kept.neighbours("X", "T") == ()
+
+
+@pytest.mark.parametrize("problem", [DatabaseFailed("disk full"), OverflowError("too big")])
+async def test_whatever_keeps_a_change_from_the_disk_later_ones_do_not_build_on_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch, problem: Exception
+) -> None:
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    with monkeypatch.context() as patched:
+        patched.setattr(store.implicit, "add_changes", Mock(side_effect=problem))
+        with pytest.raises((Refusal, OverflowError)):
+            await kept.change([PutEdge(Edge("C2", "T", "C1"))], "anna")
+    with pytest.raises(Refusal, match="no edge"):
+        await kept.change([CastVote("C2", "T", "C1", Vote("bob", True))], "bob")
+    assert await kept.change([PutTopic("more")], "anna") == len(CHAIN) + 1
+    assert state(registry(store)) == state(kept)
+
+
+async def test_what_depends_on_the_world_is_made_when_nobody_else_changes_it(store: Store) -> None:
+    """An editor writes to a service while its notifier comes: the place of the notifier stays."""
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    mine = Service("X", ("C1",), notifier="http://x/n", node="http://x")
+    coming = asyncio.create_task(kept.register(Registering("X", "http://x", "x", mine)))
+    await asyncio.sleep(0)
+
+    def priced(world: World) -> list[Change]:
+        return [PutService(replace(world.services.get("X", Service("X", ("C1",))), qualities={"price": 1.0}))]
+
+    await kept.change(priced, "editor")
+    await coming
+    assert kept.world().services["X"] == replace(mine, qualities={"price": 1.0})
+    version = kept.world().version
+    assert await kept.change(lambda _: [], "editor") == version
+
+
+async def test_a_node_hears_of_nothing_that_is_not_for_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Votes that decide nothing are not even looked at; a service of others wakes nobody who does not tell it."""
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    now = kept.part(HERE).version
+    made = Mock(side_effect=part_of)
+    monkeypatch.setattr(registry_module, "part_of", made)
+    await kept.change([CastVote("C1", "T", "C2", Vote("bob", False))], "bob")
+    await kept.change([PutEdge(replace(kept.world().edges["C1", "T", "C2"], note="why"))], "bob")
+    assert await kept.part_after(HERE, now, 0.01) is None and made.call_count == 0
+    await kept.change([PutCategory("C3"), PutService(Service("N3", ("C3",)))], "operator")
+    assert await kept.part_after(HERE, now, 0.01) is None and made.call_count == 1
+    waiting = asyncio.create_task(kept.part_after(HERE, now, 60))
+    await kept.change([CastVote("C1", "T", "C2", Vote(by, False)) for by in ("eve", "joe")], "operator")
+    assert (found := await waiting) is not None and found.told["C1"] == {}
+    assert found.version == kept.world().version == kept.part(HERE).version
+
+
+async def test_parts_of_many_nodes_are_not_all_remembered(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry_module, "MOST_PARTS", 2)
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    found = [kept.part(node).own for node in (HERE, THERE, "http://x", HERE)]
+    assert found == [{"N1": ("C1",)}, {"N2": ("C2",)}, {}, {"N1": ("C1",)}] and len(kept._parts) == 2
+
+
+async def test_who_leaves_takes_along_what_a_document_said_of_it(store: Store) -> None:
+    """A saved world that was loaded has the address of its notifier, and no node; one of others stays."""
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    for name, notifier in (("mine", "http://x/notifiers/mine"), ("theirs", "http://y/notify")):
+        await kept.change([PutService(Service(name, ("C1",), notifier=notifier))], "operator")
+        await kept.register(Registering(name, "http://x", "x", before="http://x"))
+    assert {"theirs"} == kept.world().services.keys() - {"N1", "N2"}
+
+
+async def test_who_is_looked_up_is_there_or_nowhere(store: Store) -> None:
+    kept = registry(store)
+    await kept.change(CHAIN, "operator")
+    assert await kept.look_up(["N2", "nobody"]) == {"N2": kept.entry("N2")}
+    with pytest.raises(Refusal, match="no service 'nobody'"):
+        await kept.find(["N2", "nobody"])
+
+
+def test_what_registers_is_taken_once() -> None:
+    """Also after a restart, which forgets what was heard; a proof is not taken for longer than that is remembered."""
+    clock = [1000 * SECOND]
+    once = Once(lambda: Instant(clock[0]))
+    asked = Registering("N", "http://x", "x", when=Instant(clock[0]), nonce="a")
+    once.take(asked)
+    once.take(replace(asked, nonce="b"))
+    clock[0] += 2 * SKEW * SECOND
+    with pytest.raises(Refusal, match="said before") as refused:
+        once.take(asked)
+    assert refused.value.reason == "not-proven"
+    clock[0] += SECOND
+    once.take(replace(asked, nonce="c"))
+    assert list(once._heard) == ["c"]
+    with pytest.raises(Refusal) as early:
+        Once(lambda: Instant(clock[0])).take(asked)
+    assert early.value.reason == "overloaded"

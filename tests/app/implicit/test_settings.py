@@ -10,4 +10,4 @@ def test_another_node_is_named_with_a_key_only(setting: str) -> None:
     named = {f"implicit-{setting}": "http://world.example:8080"}
     with pytest.raises(SettingsError, match=rf"implicit\.{setting} .* needs implicit\.key_file"):
         load(named, {})
-    assert load(named | {"implicit-key-file": "world.key"}, {}).implicit.limit == 10_000
+    assert load(named | {"implicit-key-file": "world.key"}, {}).implicit.limit == 16

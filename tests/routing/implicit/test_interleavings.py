@@ -25,7 +25,7 @@ def pairs(stage: Stage, message: MessageId) -> Counter[tuple[str, str]]:
     return Counter((copy.sender, copy.to) for copy in stage.copies(message))
 
 
-def played(sketch: Sketch, script: Script, protocol: str, limit: int = 40) -> tuple[Stage, MessageId, Dissemination]:
+def played(sketch: Sketch, script: Script, protocol: str, limit: int = 2) -> tuple[Stage, MessageId, Dissemination]:
     stage = Stage(sketch)
     message = stage.publish(protocol, limit)
     stage.run(script)
@@ -49,7 +49,7 @@ def test_exactly_those_who_must_know_are_told(sketch: Sketch, script: Script) ->
 def test_every_neighbour_is_told_or_it_is_said_why_not(sketch: Sketch, script: Script) -> None:
     graph = sketch.graph()
     for protocol in PROTOCOLS:
-        stage, _, _ = played(sketch, script, protocol, limit=12)
+        stage, _, _ = played(sketch, script, protocol, limit=2)
         for report in stage.handled:
             told = [to for _, to in report.forwarded]
             suppressed = [each.to for each in report.suppressed]
@@ -108,13 +108,22 @@ def test_of_each_received_copy_nobody_is_sent_one_who_is_in_its_header(play: tup
             assert all(stage.sent[copy].notified == header + told for copy, _ in report.forwarded)
 
 
-@given(plays(), st.integers(0, 30))
+@given(sketches(), in_any_order(), st.integers(1, 4))
 @settings(max_examples=examples(80))
-def test_without_a_history_the_bound_ends_it(play: tuple[Sketch, Script], limit: int) -> None:
+def test_without_a_history_the_bound_ends_it_and_leaves_nobody_out(sketch: Sketch, script: Script, limit: int) -> None:
     for protocol in ("bin", "hin"):
-        stage, _, result = played(*play, protocol, limit)
-        assert result.notifications <= limit
+        stage, _, result = played(sketch, script, protocol, limit)
+        passes = Counter(each.at for each in stage.handled if each.forwarded)
+        assert max(passes.values(), default=0) <= limit
         assert (result.stopped == "limit") == (result.withheld > 0) == any(each.withheld for each in stage.handled)
+        assert set(result.receivers) == sketch.must_know()
+
+
+@given(plays())
+@settings(max_examples=examples(60))
+def test_without_a_history_it_ends_whatever_happens(play: tuple[Sketch, Script]) -> None:
+    for protocol in ("bin", "hin"):
+        assert played(*play, protocol)[2].complete
 
 
 @given(plays(), st.lists(st.integers(0, 89), min_size=2, max_size=4))
@@ -124,7 +133,7 @@ def test_messages_do_not_disturb_each_other(play: tuple[Sketch, Script], numbers
     roots, topics = sorted(stage.sketch.services), sorted(stage.sketch.topics)
     for number in numbers:
         root, topic = roots[number // 5 % len(roots)], topics[number // 30 % len(topics)]
-        stage.publish(EVERY[number % 5], 40, root, topic)
+        stage.publish(EVERY[number % 5], 2, root, topic)
     stage.run(play[1])
     for message in stage.messages:
         result = stage.result(message)

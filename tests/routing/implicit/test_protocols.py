@@ -102,13 +102,26 @@ def test_two_that_tell_each_other_use_the_bound_to_the_last(limit: int) -> None:
     message = stage.publish("bin", limit)
     stage.run([])
     result = stage.result(message)
-    assert (result.notifications, result.withheld, result.stopped) == (limit, 1, "limit")
+    assert (result.notifications, result.withheld, result.stopped) == (2 * limit, 1, "limit")
 
 
-def test_what_a_copy_may_cause_is_shared_among_those_it_causes() -> None:
-    stage = Stage(of("1>2 1>3 1>4 2>5"))
-    stage.publish("bin", 10)
-    assert [copy.left for copy in stage.sent.values()] == [3, 2, 2]
+def test_where_a_message_comes_once_the_bound_is_never_met() -> None:
+    """A long chain in which everybody also tells three others: no repetition is possible."""
+    edges = [f"{at}>{at + 1} {at}>{at + 100} {at}>{at + 200} {at}>{at + 300}" for at in range(1, 40)]
+    stage = Stage(of(" ".join(edges)))
+    for name in ("bin", "hin"):
+        message = stage.publish(name, 1)
+        stage.run([])
+        result = stage.result(message)
+        assert (result.notifications, result.stopped, len(result.receivers)) == (4 * 39, None, 4 * 39)
+
+
+def test_what_was_passed_on_long_ago_is_forgotten() -> None:
+    notifier = Notifier("N1", lambda _: ["N2"])
+    copies = [Copy(str(number), message_of("hin"), "N3", "N1", 1, (), 1) for number in range(3)]
+    passed = [any(isinstance(each, Forward) for each in notifier.step(copy, NOW)) for copy in copies[:2]]
+    notifier.forget(Instant(NOW + 1))
+    assert [*passed, any(isinstance(each, Forward) for each in notifier.step(copies[2], NOW))] == [True, False, True]
 
 
 @given(plays())
@@ -116,13 +129,13 @@ def test_what_a_copy_may_cause_is_shared_among_those_it_causes() -> None:
 def test_every_copy_is_one_hop_further_than_its_cause(play: tuple[Sketch, Script]) -> None:
     stage = Stage(play[0])
     for name in PROTOCOLS:
-        stage.publish(name, 20)
+        stage.publish(name, 2)
     stage.run(play[1])
     for report in stage.handled:
         for copy, to in report.forwarded:
             sent = stage.sent[copy]
             assert (sent.sender, sent.to, sent.hop) == (report.at, to, report.hop + 1)
-            assert (sent.left is None) != protocol(sent.message.protocol).bounded
+            assert (sent.most is None) != protocol(sent.message.protocol).bounded
 
 
 @given(plays(), st.lists(st.sampled_from(["N1", "N2", "N3", "N4"]), max_size=5))

@@ -2,12 +2,16 @@
 
 import uuid
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tocsin.app.implicit.lane import Means as WayOut
+from tocsin.app.implicit.lane import Patience
+from tocsin.app.implicit.link import Link
 from tocsin.app.implicit.peer_side import PeerSide
-from tocsin.app.implicit.peers import Link, Patience, Peers
+from tocsin.app.implicit.peers import Peers
 from tocsin.app.implicit.registry import LocalRegistry
 from tocsin.app.implicit.remote_registry import RemoteRegistry
 from tocsin.app.implicit.residents import Host, Residents
@@ -16,20 +20,20 @@ from tocsin.app.implicit.shell import Shell
 from tocsin.app.implicit.turn import Forget, Here
 from tocsin.app.settings import ImplicitSettings
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.flow.services import door_of
+from tocsin.flow.services import check_told, door_of
 from tocsin.model.identity import SECOND, Instant, MessageId
 from tocsin.model.names import Topic
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy, Forward, Message, Publish
-from tocsin.routing.implicit.protocols import protocol
+from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
 from tocsin.routing.implicit.result import Dissemination
-from tocsin.semantics.changes import Change, Changing
+from tocsin.semantics.changes import Changing
 from tocsin.semantics.labels import topic_of
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
 from tocsin.store.implicit import ImplicitTables, Publication, Residing
 from tocsin.wire.http_client import HttpClient
-from tocsin.wire.implicit_port import Published, Running
+from tocsin.wire.implicit_port import Changes, Published, Running
 from tocsin.wire.peer_messages import copy_proof
 
 FORGET_SECONDS = 60.0
@@ -51,14 +55,16 @@ class Implicit:
     def __init__(self, host: Host, asked: ImplicitSettings, means: Means) -> None:
         self._host, self._asked, self._key, tables = host, asked, means.key, means.tables
         self._keeper = asked.registry or host.base_url
-        here, link = Here(host.base_url, asked.history or self._keeper), Link(means.http, means.key, host.now)
+        here = Here(host.base_url, asked.history or self._keeper, tables.addresses(host.base_url))
+        link = Link(means.http, means.key, host.now)
         self._registry: LocalRegistry | RemoteRegistry
         if self._keeper == host.base_url:
             self._registry = LocalRegistry(tables, host.now)
         else:
             self._registry = RemoteRegistry(self._keeper, host.base_url, link, tables, means.patience, means.report)
         self._shell = Shell(here, tables, self._registry, self._tell, host.now, means.report)
-        self._peers = Peers(link, tables, self._shell.take, Patience(means.patience, asked.retention), means.report)
+        patience = Patience(means.patience, asked.retention)
+        self._peers = Peers(WayOut(link, tables.outbox, self._registry, self._shell.take, patience, means.report))
         self._results = Results(tables)
         self._shell.send, self._shell.heard = self._peers.send, self._results.heard
         self._residents = Residents(host, self._registry, self._shell, means.report)
@@ -89,6 +95,10 @@ class Implicit:
         retention = round(self._asked.retention * SECOND)
         await self._shell.take([Forget(Instant(self._host.now() - retention))])
 
+    def figures(self) -> dict[str, Any]:
+        machines, handled = self._shell.machines, self._shell.handled
+        return {"notifiers": len(machines.residing), "handled": handled.total(), "waiting": self._shell.figures()}
+
     def world(self) -> World:
         return self._world().world()
 
@@ -96,14 +106,14 @@ class Implicit:
         self._registry.topics.check(label)
         return topic_of(self._registry.topics, label)
 
-    async def change_world(self, changes: Sequence[Change], by: str) -> int:
+    async def change_world(self, changes: Changes, by: str) -> int:
         return await self._world().change(changes, by)
 
     async def world_history(self, after: int, limit: int) -> Sequence[Changing]:
         return await self._world().history(after, limit)
 
-    async def create_notifier(self, service: Service, by: str) -> Running:
-        await self._residents.create(service, by)
+    async def create_notifier(self, service: Service, by: str, owner: str = "") -> Running:
+        await self._residents.create(service, by, owner or by)
         return self.notifier(service.name)
 
     async def remove_notifier(self, name: str, by: str) -> None:
@@ -118,6 +128,7 @@ class Implicit:
     async def publish_through(self, notifier: str, asked: Published) -> MessageId:
         """What is published again with the same id is the same message, and changes nothing."""
         self._check(notifier, asked.protocol)
+        _check_only(asked)
         self._registry.topics.check(asked.topic)
         await self._registry.find(asked.only or ())
         made = Message(
@@ -130,6 +141,7 @@ class Implicit:
             self._host.base_url,
             asked.attributes,
         )
+        self._check_told(made)
         await self._shell.take([Publish(made, self._most(asked.limit), asked.only)])
         return made.id
 
@@ -141,11 +153,14 @@ class Implicit:
         else:
             self._registry.topics.check(copy.message.topic)
             begun = replace(copy.message, root=copy.to, reports=self._host.base_url)
+            self._check_told(begun)
             await self._shell.take([Publish(begun, self._most(None), own=True)])
 
     async def pass_on(self, copies: Sequence[Copy]) -> None:
         for copy in copies:
             protocol(copy.message.protocol)
+        for message in {copy.message.id: copy.message for copy in copies}.values():
+            self._check_told(message)
         await self._registry.find(copy.to for copy in copies)
         here = self._shell.machines.residing
         await self._shell.take([copy if copy.to in here else Forward(copy) for copy in copies])
@@ -164,9 +179,14 @@ class Implicit:
 
     async def _tell(self, copy: Copy) -> None:
         """A topic that the world no longer has is told by its own name."""
-        message = copy.message
-        topic = topic_of(self._registry.topics, message.topic)
-        await self._host.tell_service(copy, topic, f"{message.reports}{door_of(message.root)}")
+        topic, producer = self._said_of(copy.message)
+        await self._host.tell_service(copy, topic, producer)
+
+    def _check_told(self, message: Message) -> None:
+        check_told(message, *self._said_of(message))
+
+    def _said_of(self, message: Message) -> tuple[Topic, str]:
+        return topic_of(self._registry.topics, message.topic), f"{message.reports}{door_of(message.root)}"
 
     def _check(self, notifier: str, protocol_name: str) -> None:
         self._residents.get(notifier)
@@ -187,6 +207,13 @@ class Implicit:
         if isinstance(self._registry, RemoteRegistry):
             raise Refusal("not-here", f"the world is kept by {self._keeper}; ask there")
         return self._registry
+
+
+def _check_only(asked: Published) -> None:
+    if asked.protocol == DIRECT.name and not asked.only:
+        ways = ", ".join(PROTOCOLS)
+        text = f"`direct` tells those that `only` names, and nobody is named; name some, or choose one of {ways}"
+        raise Refusal("malformed", text)
 
 
 def _said(publication: Publication) -> tuple[MessageId, str, str, str]:

@@ -60,7 +60,9 @@ class Machines:
 
 
 def load(tables: ImplicitTables, registry: Registry, *, central: bool) -> tuple[Machines, list[Again]]:
-    """As they were when the store was last written, and what they had not done."""
+    """As they were when the store was last written, and what they had not done; claims among that are made anew."""
+    tables.outbox.drop_claims()
+    tables.outbox.count()
     machines, histories = Machines(registry, central=central), defaultdict[str, list[tuple[MessageId, Instant]]](list)
     for notifier, message, when in tables.histories():
         histories[notifier].append((message, when))

@@ -14,15 +14,18 @@ from msgspec import Struct
 
 from tocsin.app.implicit.machines import Again, Machines, load
 from tocsin.app.implicit.registry import Registry
-from tocsin.app.implicit.turn import Here, Item, Turn, row_id
+from tocsin.app.implicit.turn import Here, Item, Report, Turn, publication_id, row_id
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.refusal import OUR_FAULT, Refusal
-from tocsin.routing.implicit.messages import Copy, Granted, Publish
+from tocsin.routing.implicit.messages import Copy, Forward, Granted, Publish
 from tocsin.store.errors import StoreError
 from tocsin.store.implicit import ImplicitTables
+from tocsin.store.implicit_outbox import Kind
 
 MOST_WAITING = 20_000  # that callers wait for; who comes then is refused
-MOST_STEPS = 1000  # in one turn, so that no transaction grows without end
+MOST_STEPS, MOST_ROWS = 1000, 5000  # in one turn, about, so that no transaction grows without end
+MOST_OPEN = 20_000  # copies that are to be handled here or wait for the central history; then no more are taken
+MOST_OUTGOING = 200_000  # rows for other nodes; then nothing more is published here
 AGAIN_AFTER = 0.25  # seconds, when the store failed
 Tell = Callable[[Copy], Awaitable[None]]
 
@@ -49,7 +52,7 @@ class Shell:
     ) -> None:
         self._here, self._tables, self._registry, self._tell = here, tables, registry, tell
         self._now, self._report = now, report
-        self.send: Callable[[str], None] = lambda _: None
+        self.send: Callable[[str, Kind], None] = lambda *_: None
         self.heard: Callable[[MessageId], None] = lambda _: None
         self.handled: Counter[str] = Counter()
         self._waiting: deque[_Asked] = deque()
@@ -69,6 +72,9 @@ class Shell:
         """Whether there is anything left to be stepped."""
         return bool(self._waiting or self._local)
 
+    def figures(self) -> dict[str, int]:
+        return {"local": len(self._local), "asking": len(self.machines.asking), "outbox": self._tables.outbox.rows}
+
     async def close(self) -> None:
         """The turn that is under way is ended; what waits on disk goes on with the next start."""
         self._closing = True
@@ -79,7 +85,8 @@ class Shell:
     async def take(self, items: Sequence[Item]) -> list[Granted]:
         """Returns when all that follows from them here is on disk, with the answers to the claims among them."""
         if self._size + len(items) > MOST_WAITING or self._closing:
-            raise Refusal("overloaded", "too much waits for the notifiers of this node; try again a little later")
+            raise _overloaded()
+        self._check_room(items)
         asked = _Asked(items, asyncio.get_running_loop().create_future())
         self._waiting.append(asked)
         self._size += len(items)
@@ -91,7 +98,7 @@ class Shell:
             await self._wake.wait()
             self._wake.clear()
             while (self._waiting or self._local) and not self._closing:
-                await self._attempt(self._next(), list(islice(self._local, MOST_STEPS)))
+                await self._attempt(self._next())
 
     def _next(self) -> list[_Asked]:
         taken: list[_Asked] = []
@@ -102,9 +109,9 @@ class Shell:
         self._size -= steps
         return taken
 
-    async def _attempt(self, asked: list[_Asked], local: list[Again]) -> None:
+    async def _attempt(self, asked: list[_Asked]) -> None:
         try:
-            answers = await self._turn(asked, local)
+            answers = await self._turn(asked)
         except Exception as problem:
             self._tell_operator(problem)
             self._refuse(asked, _refusal(problem))
@@ -115,21 +122,68 @@ class Shell:
             if not each.answer.done():
                 each.answer.set_result(answer)
 
-    async def _turn(self, asked: list[_Asked], local: list[Again]) -> list[list[Granted]]:
-        known = await self._known(item for each in asked for item in each.items)
+    async def _turn(self, asked: list[_Asked]) -> list[list[Granted]]:
+        local = list(islice(self._local, MOST_STEPS))
+        known = await self._known([*(item for each in asked for item in each.items), *local])
         turn = Turn(self._here, self.machines, self._registry, known, self._now)
-        answers = [[found for item in each.items if (found := turn.take(item)) is not None] for each in asked]
-        for each in local:
-            turn.take(each)
+        answers, taken = self._take_asked(turn, asked), 0
+        while taken < len(local) and (not taken or turn.size < MOST_ROWS):
+            turn.take(local[taken])
+            taken += 1
         await self._tell_all(turn.tells)
         if turn.writing:
             await asyncio.to_thread(self._tables.write, turn.writing)
-        self._done(turn, len(local))
+        self._done(turn, taken)
         return answers
 
-    async def _known(self, items: Iterable[Item]) -> set[str]:
+    def _take_asked(self, turn: Turn, asked: list[_Asked]) -> list[list[Granted]]:
+        """Those that would make the turn too large wait for the next; half of it is for what was taken before."""
+        answers: list[list[Granted]] = []
+        for each in asked:
+            if answers and turn.size >= MOST_ROWS // 2:
+                break
+            try:
+                self._check_room(each.items, turn)
+            except Refusal as refusal:
+                self._refuse([each], refusal)
+            else:
+                answers.append([found for item in each.items if (found := turn.take(item)) is not None])
+                continue
+            answers.append([])
+        self._waiting.extendleft(reversed(asked[len(answers) :]))
+        self._size += sum(len(each.items) for each in asked[len(answers) :])
+        del asked[len(answers) :]
+        return answers
+
+    def _check_room(self, items: Iterable[Item], turn: Turn | None = None) -> None:
+        """Copies of other nodes find room as soon as this node has done its own: waiting for the outbox as well, two
+        nodes could wait for each other."""
+        more, sending = (len(turn.local), len(turn.writing.outgoing)) if turn is not None else (0, 0)
+        full = len(self._local) + len(self.machines.asking) + more >= MOST_OPEN
+        stuck = self._tables.outbox.rows + sending >= MOST_OUTGOING
+        if (full or stuck) and any(isinstance(each, Publish) or (full and isinstance(each, Copy)) for each in items):
+            raise _overloaded()
+
+    async def _known(self, items: Sequence[Item]) -> set[str]:
         ids = [row_id(item) for item in items if isinstance(item, Copy | Publish)]
+        if before := self._here.before:
+            ids += [publication_id(message) for to, message in map(self._about, items) if to in before]
         return await asyncio.to_thread(self._tables.known, ids) if ids else set()
+
+    def _about(self, item: Item) -> tuple[str, MessageId]:
+        """Who is to be told what becomes of which message."""
+        match item:
+            case Report(to, handled):
+                return to, handled.message
+            case Granted(message, copy) if (message, copy) in self.machines.asking:
+                said = self.machines.asking[message, copy].cause.message
+            case Again(cause):
+                said = cause.message
+            case Forward(Copy() as cause) | (Publish() | Copy() as cause):
+                said = cause.message
+            case _:
+                return "", MessageId("")
+        return said.reports, said.id
 
     async def _tell_all(self, copies: list[Copy]) -> None:
         """One that can never be told costs the others nothing, and its notifier still passes the message on."""
@@ -145,8 +199,8 @@ class Shell:
             self._local.popleft()
         self._local += turn.local
         self.handled.update(turn.handled)
-        for peer in turn.peers:
-            self.send(peer)
+        for lane in turn.lanes:
+            self.send(*lane)
         for message in turn.reported:
             self.heard(message)
 
@@ -176,6 +230,10 @@ class Shell:
 
     def _load(self) -> tuple[Machines, list[Again]]:
         return load(self._tables, self._registry, central=self._here.history == self._here.node)
+
+
+def _overloaded() -> Refusal:
+    return Refusal("overloaded", "too much waits for the notifiers of this node; try again a little later")
 
 
 def _passes(problem: Exception) -> bool:

@@ -26,8 +26,11 @@ from tocsin.routing.implicit.messages import (
     gone,
 )
 from tocsin.routing.implicit.notifier import Notifier
-from tocsin.store.implicit import CopyKind, CopyRow, Kind, Outgoing, Publication, Residing, State, Writing
+from tocsin.semantics.part import Entry
+from tocsin.store.implicit import CopyKind, CopyRow, Publication, Residing, State, Writing
+from tocsin.store.implicit_outbox import Kind, Outgoing
 
+NOWHERE = ""  # as a peer: the world is to be asked where that is
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -54,10 +57,12 @@ Item = Publish | Copy | Granted | Claim | Report | Join | Leave | Forget | Again
 
 
 class Here(Struct, frozen=True):
-    """This node among the others: its own address, and that of the node with the central history."""
+    """This node among the others: its own address, that of the node with the central history, and those that this node
+    had `before`, under which its messages may still be reported on."""
 
     node: str
     history: str
+    before: frozenset[str] = frozenset()
 
 
 class Turn:
@@ -71,9 +76,14 @@ class Turn:
         self.writing = Writing()
         self.tells: list[Copy] = []
         self.local: list[Again] = []
-        self.peers: set[str] = set()
+        self.lanes: set[tuple[str, Kind]] = set()
         self.reported: set[MessageId] = set()
         self.handled: list[str] = []
+
+    @property
+    def size(self) -> int:
+        """Rows, about."""
+        return len(self.writing.copies) + len(self.writing.outgoing) + len(self.writing.reports)
 
     def take(self, item: Item) -> Granted | None:
         """The answer, if it is one that a claimant waits for."""
@@ -168,27 +178,36 @@ class Turn:
         return answer
 
     def _forward(self, copy: Copy) -> None:
-        if copy.to in self._machines.residing:
+        entry = self._registry.entry(copy.to)
+        if self._is_here(copy.to, entry):
             self._row(copy, "waiting")
             self.local.append(Again(copy))
-            return
-        entry = self._registry.entry(copy.to)
-        if entry is not None and entry.node and entry.node != self._here.node:
-            self._send(entry.node, "copy", copy)
-        elif entry is not None and entry.notifier and not entry.node:
-            self._send(entry.notifier, "foreign", copy)
-        else:
+        elif entry is None:
+            self._send(NOWHERE, "copy", copy)
+        elif entry.node == self._here.node or not place_of(entry):
             self._report(copy.message.reports, gone(copy, self._now()))
+        else:
+            self._send(place_of(entry), "copy" if entry.node else "foreign", copy)
+
+    def _is_here(self, name: str, entry: Entry | None) -> bool:
+        """Not if the world has it at another node by now; a node that has just moved is known by its former address."""
+        residing = self._machines.residing.get(name)
+        if residing is None:
+            return False
+        return entry is None or entry.node in ("", self._here.node, residing.service.node)
 
     def _gone(self, cause: Cause) -> None:
-        """Its notifier left while it was on its way."""
-        message, now = cause.message, self._now()
-        nobody = Handled(message.id, PUBLICATION, "", message.root, 0, now, gone=True)
-        self._report(message.reports, gone(cause, now) if isinstance(cause, Copy) else nobody)
+        """Its notifier left while it was on its way; it may be elsewhere now."""
+        message = cause.message
+        if isinstance(cause, Copy):
+            self._forward(cause)
+        else:
+            nobody = Handled(message.id, PUBLICATION, "", message.root, 0, self._now(), gone=True)
+            self._report(message.reports, nobody)
         self._row(cause, "done")
 
     def _report(self, to: str, handled: Handled) -> None:
-        if to == self._here.node:
+        if to == self._here.node or (to in self._here.before and publication_id(handled.message) in self._known):
             self.writing.reports.append((handled.message, handled.copy, _encode(handled)))
             self.reported.add(handled.message)
         elif to:
@@ -196,7 +215,7 @@ class Turn:
 
     def _send(self, peer: str, kind: Kind, what: object) -> None:
         self.writing.outgoing.append(Outgoing(peer, kind, self._now(), _encode(what)))
-        self.peers.add(peer)
+        self.lanes.add((peer, kind))
 
     def _row(self, cause: Cause, state: State) -> None:
         body = b"" if state == "done" else _encode(cause)
@@ -206,7 +225,16 @@ class Turn:
 
 def row_id(cause: Cause) -> str:
     """Of a publication it is no copy's: those are single words."""
-    return cause.id if isinstance(cause, Copy) else f"publication {cause.message.id}"
+    return cause.id if isinstance(cause, Copy) else publication_id(cause.message.id)
+
+
+def publication_id(message: MessageId) -> str:
+    return f"publication {message}"
+
+
+def place_of(entry: Entry | None) -> str:
+    """What leads to a notifier: the node that runs it, or its own address if it is somebody else's."""
+    return NOWHERE if entry is None else entry.node or entry.notifier
 
 
 def _key(cause: Cause) -> tuple[MessageId, str]:

@@ -1,5 +1,6 @@
 """Medjahed's figures 17 and 19 over ten disasters of our own, who wins where, and what becomes of it as worlds grow."""
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -12,7 +13,6 @@ from tocsin.lab.experiments import _growth, _notifiers
 from tocsin.lab.experiments._disasters import SCENARIOS
 from tocsin.lab.experiments._growth import Grown, Rung
 from tocsin.lab.experiments._spread import (
-    BIN_LIMIT,
     COMPARED,
     OURS,
     PAPER,
@@ -26,6 +26,7 @@ from tocsin.lab.experiments._spread import (
     scenario_ms,
 )
 from tocsin.lab.plots import Panel, grouped_bars, log_log, word_map
+from tocsin.sim.implicit import LIMIT
 
 SWEEP = (0.0, 1.0, 5.0, 20.0)
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -102,8 +103,7 @@ def _figure_17(counts: Sequence[Counts]) -> Findings:
     notes = (
         "The paper: CIN < DIN in all ten; HIN as few as CIN in 1, 4, 6, 9; DIN below HIN in 3, 10; HIN between in 2, 7,"
         " 8; HIN and DIN alike in 5. Where it compares HIN with DIN only, HIN sends more than CIN here.",
-        f"BIN ends in none of them. It is given {BIN_LIMIT:,} messages, shared out along the ways it takes; what a way"
-        " leaves unused is lost, so that it may end before.",
+        f"BIN ends in none of them by itself: here each notifier passes the message on {LIMIT} times and no more.",
         "HIN+DIN, which the paper suggests and does not measure, sends at most as many as either.",
     )
     return Findings("Fig. 17: number of notifications", columns, rows, notes)
@@ -241,18 +241,18 @@ def _growing(grown: Sequence[Grown]) -> Findings:
         "One message. layered: layers twice as wide each, a service tells its own two and a third; random: each tells"
         f" {_growth.DEGREE} others; taxonomy: services in one to three leaves of a tree of categories, edges to leaves"
         " and to whole branches, on subtopics of what is published.",
-        f"Plain HIN is stopped at twice as many messages as services, {_growth.LEAST_LIMIT:,} at least. Headers are"
-        " unlimited here; a node sends at most 500 names.",
+        f"With plain HIN a notifier passes the message on {_growth.HIN_PASSES} times and no more, so that it is stopped"
+        " where it would double at every step; nobody is left out. Headers are unlimited here; a node sends at most"
+        " 500 names.",
         "Header bytes: the names in MessagePack. History bytes: rows in memory, with their names.",
     )
     return Findings("Growth, simulated", columns, rows, notes)
 
 
 def _draw_17(path: Path, counts: Sequence[Counts]) -> None:
-    groups = {TITLES[name]: [float(each.sent[name]) for each in counts] for name in PAPER + OURS}
-    groups[f"BIN (given {BIN_LIMIT:,})"] = groups.pop("BIN")
+    groups = {TITLES[name]: [float(each.sent[name]) for each in counts] for name in COMPARED}  # BIN has no end
     title = "Number of notifications (Medjahed Fig. 17)"
-    grouped_bars(path, title, [str(each.scenario) for each in counts], groups, "notifications", {}, logarithmic=True)
+    grouped_bars(path, title, [str(each.scenario) for each in counts], groups, "notifications", {})
 
 
 def _draw_19(path: Path, times: Times, links: Links) -> None:
@@ -298,8 +298,16 @@ def _panels(grown: Sequence[Grown], world: str) -> list[Panel]:
     sums = {f"{TITLES[name]}, all": line("header_bytes", name) for name in ("hin", "hin-din")}
     largest = {f"{TITLES[name]}, the largest": line("largest_header", name) for name in ("hin", "hin-din")}
     histories = {"central (CIN)": line("central_bytes", "cin"), "local, all (DIN)": line("local_bytes", "din")}
+    headers = sums | largest
     return [
-        Panel(f"{world}: messages", "services", "messages", messages),
-        Panel(f"{world}: headers", "services", "bytes", sums | largest),
-        Panel(f"{world}: histories", "services", "bytes", histories),
+        Panel(f"{world}: messages", "services", "messages", messages, _colours(messages)),
+        Panel(f"{world}: headers", "services", "bytes", headers, _colours(headers)),
+        Panel(f"{world}: histories", "services", "bytes", histories, {"central (CIN)": 0, "local, all (DIN)": 1}),
     ]
+
+
+def _colours(names: Iterable[str]) -> dict[str, int]:
+    """One a protocol in all pictures, whatever is said of it after its title."""
+    titles = [TITLES[name] for name in COMPARED]
+    known = {name: next((t for t in titles if re.match(rf"{re.escape(t)}(?![+\w])", name)), "") for name in names}
+    return {name: titles.index(title) if "without" not in name else len(titles) for name, title in known.items()}

@@ -9,15 +9,20 @@ from tocsin.model.identity import Instant, MessageId
 PUBLICATION = ""  # stands for a copy's id where the root has the message from its own service
 
 
+# A notifier that gets the same message so often is in a loop, or in a graph where HIN doubles it at every step.
+MOST_PASSES = 16
+
+
 class Publish(Struct, frozen=True):
-    """`most` bounds a protocol that has no history; `only` are told, whoever the neighbours are.
+    """`most` is how often one notifier passes the message on, by a protocol that has no history; `only` are told,
+    whoever the neighbours are.
 
     `own`: the root's own service is told as well, for the message came from outside: a Notify of which nobody knows
     where it began.
     """
 
     message: Message
-    most: int = 10_000
+    most: int = MOST_PASSES
     only: tuple[str, ...] | None = None
     own: bool = False
 

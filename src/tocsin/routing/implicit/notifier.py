@@ -54,6 +54,7 @@ class Notifier:
         self._history: dict[MessageId, Instant] = dict(history)
         self._asking: dict[tuple[MessageId, str], _Waiting] = {}
         self._most_names = most_names
+        self._passes: dict[MessageId, tuple[int, Instant]] = {}  # by protocols that have no history, and since when
 
     def step(self, incoming: Incoming, now: Instant) -> list[Effect]:
         match incoming:
@@ -69,6 +70,8 @@ class Notifier:
         old = [message for message, when in self._history.items() if when < before]
         for message in old:
             del self._history[message]
+        for message in [each for each, (_, when) in self._passes.items() if when < before]:
+            del self._passes[message]
         return old
 
     def remembered(self) -> int:
@@ -118,21 +121,27 @@ class Notifier:
         return self._send(waiting.copy, answer.names, repeated, waiting.received)
 
     def _send(self, copy: Copy, names: tuple[str, ...], repeated: tuple[Suppressed, ...], now: Instant) -> list[Effect]:
-        room = len(names) if copy.left is None else min(len(names), copy.left)
-        told, withheld = names[:room], names[room:]
+        told, withheld = (names, ()) if self._may_pass_on(copy, now) else ((), names)
         notified = self._header(copy.notified, told) if protocol(copy.message.protocol).header else ()
-        copies = [self._copy(copy, name, len(told), number, notified) for number, name in enumerate(told)]
+        copies = [self._copy(copy, name, notified) for name in told]
         handled = self._handled(
             copy, now, forwarded=tuple((each.id, each.to) for each in copies), suppressed=repeated, withheld=withheld
         )
         return [*map(Forward, copies), handled]
 
-    def _copy(self, copy: Copy, name: str, among: int, number: int, notified: tuple[str, ...]) -> Copy:
-        """What a copy may still cause is shared out evenly among those it causes, so that all together keep to it."""
-        message, left = copy.message, copy.left
-        share = None if left is None else _share(left - among, among, number)
+    def _may_pass_on(self, copy: Copy, now: Instant) -> bool:
+        """A bound that needs nothing global, and never bites where a message comes once: all together send no more than
+        so many times what DIN would."""
+        if copy.most is None:
+            return True
+        passes, since = self._passes.get(copy.message.id, (0, now))
+        self._passes[copy.message.id] = passes + 1, since
+        return passes < copy.most
+
+    def _copy(self, copy: Copy, name: str, notified: tuple[str, ...]) -> Copy:
+        message = copy.message
         own = _name_of(message.id, copy.id, name)
-        return Copy(own, message, self.name, name, copy.hop + 1, notified, share)
+        return Copy(own, message, self.name, name, copy.hop + 1, notified, copy.most)
 
     def _header(self, before: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
         """The latest names when there are too many: who is left out may be told again, which the bound ends."""
@@ -165,8 +174,3 @@ def _name_of(message: MessageId, cause: str, to: str) -> str:
     """Of a copy: told from the copy that caused it and whom it is for, so that one who starts again gives the same
     names, even when the neighbours are others by then."""
     return blake2b(f"{message}/{cause}/{to}".encode(), digest_size=12).hexdigest()
-
-
-def _share(left: int, among: int, number: int) -> int:
-    each, over = divmod(left, among)
-    return each + (number < over)

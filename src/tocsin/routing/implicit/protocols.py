@@ -8,7 +8,7 @@ from tocsin.model.refusal import Refusal
 class Protocol(Struct, frozen=True):
     """`central`: one history for all, asked before sending. `local`: each notifier knows what it has had.
     `header`: the message names who was notified. `ends`: who receives it passes it on to nobody. What has neither
-    history may come back without end, so that each copy carries how many more it may cause (`bounded`)."""
+    history may come back without end, so that a notifier passes the same message on so often only (`bounded`)."""
 
     name: str
     title: str

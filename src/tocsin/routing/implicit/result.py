@@ -72,7 +72,7 @@ def dissemination(protocol: str, root: str, begun: Instant, handled: Iterable[Ha
         withheld,
         tuple(sorted(unheard if PUBLICATION in reports else [root, *unheard])),
         tuple(sorted(each.at for each in reports.values() if each.gone)),
-        max((step.hop for step in steps), default=0),
+        max((step.hop for step in steps if not step.repeated), default=0),
         max((step.ms for step in steps if not step.repeated), default=0.0),
     )
 

@@ -1,0 +1,18 @@
+"""What is said of names that there are not."""
+
+from tocsin.semantics.known_names import SHOWN, known_names
+
+
+def test_the_nearest_name_is_asked_for_whatever_its_case() -> None:
+    assert known_names("earthqake", ["Fire", "Earthquake"]) == "did you mean 'Earthquake'? there are: Fire, Earthquake"
+
+
+def test_few_are_named_all_and_of_many_the_number_is_told() -> None:
+    names = [f"name {number}" for number in range(SHOWN + 14)]
+    assert known_names("zoo", names[:SHOWN]) == f"there are: {', '.join(names[:SHOWN])}"
+    assert known_names("zoo", names).endswith("name 9 and 14 more")
+    assert known_names("name 23", names).startswith("did you mean 'name 23'? there are: name 0, ")
+
+
+def test_where_there_are_none() -> None:
+    assert known_names("zoo", []) == "there are: none"
