@@ -74,9 +74,10 @@ class Recorder:
     def raw(self, topic: str, body: bytes = b"<reading/>") -> None:
         self._accept("raw", f"/broker/publish/{topic}", "application/xml", body)
 
-    def cloud_event(self, topic: str) -> None:
+    def cloud_event(self, topic: str, door: str = "/events") -> None:
+        """At the door of a notifier it is for its service alone."""
         event = {"specversion": "1.0", "id": f"e{self.at.offset}", "source": "/s", "type": "t", "subject": topic}
-        self._accept("cloudevents", "/events", "application/cloudevents+json", json.dumps(event).encode())
+        self._accept("cloudevents", door, "application/cloudevents+json", json.dumps(event).encode())
 
     def notify(self, *topics: str) -> None:
         messages = "".join(

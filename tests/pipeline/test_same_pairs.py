@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from tocsin.flow.flow import Flow, normalise
 from tocsin.matching.engine import matches
 from tocsin.model.delivery import Delivery
+from tocsin.model.filters import ForNotifier
 from tocsin.model.identity import after
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Record
@@ -30,13 +31,16 @@ pytestmark = pytest.mark.spark
 
 TOPICS = "abc"
 DIALECTS = ("cloudevents", "wsn-1.3", "wse-2004-08")
+NOTIFIERS = ("CARE", "USGS")
 
 
 def publish(recorder: "Recorder", chance: Random) -> None:
     topic = chance.choice(TOPICS)
-    match chance.randrange(4):
+    match chance.randrange(5):
         case 0:
             recorder.raw(topic)
+        case 4:
+            recorder.cloud_event(topic, f"/notifiers/{chance.choice(NOTIFIERS)}")
         case 1:
             recorder.cloud_event(topic)
         case 2:
@@ -66,7 +70,10 @@ def record_everything(recorder: "Recorder", steps: int = 400, seed: int = 3) -> 
         if kind < 0.15 or not standing:
             lease, since = chance.choice([None, 5.0, 20.0, 60.0]), chance.choice([None, None, chance.randint(0, step)])
             words = chance.choice(TOPICS), chance.choice(DIALECTS)
-            standing.append(recorder.subscribe(f"s{step}", *words, lease, since))
+            made = recorder.subscribe(f"s{step}", *words, lease, since)
+            if chance.random() < 0.2:
+                made = recorder.change(replace(made, filters=(ForNotifier(chance.choice(NOTIFIERS)),)))
+            standing.append(made)
         elif kind < 0.35:
             place = chance.randrange(len(standing))
             changed = change(recorder, chance, standing.pop(place))
@@ -115,6 +122,9 @@ def test_same_pairs(recorder: "Recorder", spark: SparkSession) -> None:
     late = [each for offset, each in due if offset >= cut]
     assert found == [*late, *expected[: len(expected) - len(late)]]
     assert len({each.match.subscription for each in found}) > 20
+    told = {each.at.offset for each in found}
+    doors = {each.door for each in recorder.records if isinstance(each, Accepted) and each.at.offset in told}
+    assert doors > {f"/notifiers/{name}" for name in NOTIFIERS}, "services are told, too"
     assert sum(offset > each.at.offset for offset, each in due) > 100, "many are told of what was before them"
     pairs = {(row["offset"], row["index"], row["subscription"]) for row in tables.scan(data, "matches").to_pylist()}
     assert pairs == {(each.at.offset, each.index, each.match.subscription) for each in expected}
