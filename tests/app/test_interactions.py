@@ -1,160 +1,16 @@
-"""What services ask of each other, on a real store; the notifiers are played by a list of what they were told."""
+"""What services ask of each other, and are answered."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
+from tests.app.staging import BASE, DATA, YES, Stage, refused
 
 from tocsin.app import interactions
-from tocsin.app.interaction_ways import Around
-from tocsin.app.interactions import Interactions
-from tocsin.mediation.operations import Subscribe
-from tocsin.model.copies import Copy
-from tocsin.model.filters import AttributeIs, TopicIs
-from tocsin.model.identity import Instant, MessageId, Node, Pairs, SubscriptionId
-from tocsin.model.names import QName
-from tocsin.model.notification import Payload
-from tocsin.model.refusal import Refusal
-from tocsin.model.request import NO_DATA, Preference, Profile, Request
-from tocsin.model.subscription import Position, Subscription
+from tocsin.model.identity import Instant
+from tocsin.model.request import NO_DATA, Preference, Profile
 from tocsin.semantics import changes as c
-from tocsin.semantics.edge import Edge
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
-from tocsin.store.database import Store
-from tocsin.wire.implicit_port import Published, Running
-from tocsin.wire.interactions_port import Ask, Tell
-
-BASE = "http://broker.example"
-DATA, YES = Payload("application/json", b"{}"), Payload("application/json", b'"yes"')
-
-
-def service(name: str, category: str, **more: Any) -> Service:
-    return Service(name, (category,), notifier=f"{BASE}/notifiers/{name}", node=BASE, **more)
-
-
-def small_world() -> World:
-    return World.of(
-        [
-            c.PutTopic("Vote"),
-            c.PutTopic("Final", "Vote"),
-            c.PutCategory("Coordinators"),
-            c.PutCategory("Participants"),
-            c.PutCategory("Watchers"),
-            c.PutService(service("P1", "Participants")),
-            c.PutService(service("P2", "Participants")),
-            c.PutService(service("W", "Watchers", qualities={"price": 3})),
-            c.PutService(service("C", "Coordinators", qualities={"price": 2}, tells={"Final": "P2"})),
-            c.PutEdge(Edge("Coordinators", "Vote", "Watchers")),
-        ]
-    )
-
-
-class Notifiers:
-    """The part of the implicit port that is used."""
-
-    def __init__(self, world: World, here: set[str] | None = None) -> None:
-        self._world, self._here = world, here
-        self.said: list[tuple[str, Published]] = []
-        self.copies: list[Copy] = []
-        self.refuses = False
-        self.turn: asyncio.Event | None = None
-
-    def world(self) -> World:
-        return self._world
-
-    def notifier(self, name: str) -> Running:
-        if name not in self._world.services or (self._here is not None and name not in self._here):
-            raise Refusal("unknown-name", "no such notifier here")
-        return Running(self._world.services[name], f"sub-{name}", 0, 0)
-
-    async def publish_through(self, notifier: str, asked: Published) -> MessageId:
-        if self.turn is not None:
-            await self.turn.wait()
-        if self.refuses:
-            raise Refusal("overloaded", "not now")
-        self.said.append((notifier, asked))
-        return asked.id or MessageId("new")
-
-    async def pass_on(self, copies: Sequence[Copy]) -> None:
-        self.copies += copies
-
-
-class Broker:
-    base_url = BASE
-
-    def __init__(self, implicit: Notifiers) -> None:
-        self.implicit = implicit
-        self.subscriptions: dict[str, Subscription] = {}
-        self.published: list[bytes] = []
-        self.time = 0
-
-    def now(self) -> Instant:
-        self.time += 1
-        return Instant(self.time)
-
-    async def publish(
-        self, door: str, dialect: str, headers: Pairs, body: bytes, *, principal: str | None = None
-    ) -> None:
-        self.published.append(body)
-
-    async def subscribe_for_good(self, request: Subscribe, *, owner: str | None = None) -> Subscription:
-        name, since = SubscriptionId(f"made-{self.now()}"), Position(Node("n"), 0)
-        made = Subscription(name, owner, request.consumer, None, request.form, request.filters, since, None)
-        self.subscriptions[name] = made
-        return made
-
-    async def unsubscribe(self, subscription: str) -> Subscription:
-        self.subscription(subscription)
-        return self.subscriptions.pop(subscription)
-
-    def subscription(self, subscription: str) -> Subscription:
-        if subscription.startswith("sub-"):
-            return Subscription(
-                SubscriptionId(subscription), "ann", None, None, cast(Any, None), (), Position(Node("n"), 0), None
-            )
-        if subscription not in self.subscriptions:
-            raise Refusal("unknown-subscription", "gone")
-        return self.subscriptions[subscription]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    opened = Store.open(tmp_path / "t.db")
-    yield opened
-    opened.close()
-
-
-class Stage:
-    def __init__(self, store: Store, log: Path, here: set[str] | None = None) -> None:
-        self.notifiers = Notifiers(small_world(), here)
-        self.broker = Broker(self.notifiers)
-        self.store, self.log = store, log
-        self.interactions = self.again()
-
-    def again(self) -> Interactions:
-        """As after a restart."""
-        return Interactions(cast(Around, self.broker), self.store.requests, self.log, 100.0)
-
-    async def ask(self, pattern: str, by: str = "P1", of: str = "C", topic: str = "Vote", **more: Any) -> Request:
-        return await self.interactions.ask(Ask(pattern, topic, by, DATA, of, **more))
-
-    def told(self) -> list[tuple[str, tuple[str, ...] | None]]:
-        return [(root, said.only) for root, said in self.notifiers.said]
-
-
-@pytest.fixture
-def stage(store: Store, tmp_path: Path) -> Stage:
-    return Stage(store, tmp_path / "log")
-
-
-async def refused(work: Any, reason: str, words: str) -> None:
-    with pytest.raises(Refusal) as found:
-        await work
-    assert (found.value.reason, words in found.value.text) == (reason, True), found.value.text
+from tocsin.wire.interactions_port import Ask
 
 
 async def test_a_request_reaches_its_producer_with_where_to_answer(stage: Stage) -> None:
@@ -309,80 +165,8 @@ async def test_an_answer_is_also_heard_on_the_channel(stage: Stage) -> None:
     assert f'"source":"{BASE}/notifiers/C"'.encode() in body
 
 
-async def test_to_be_pushed_to_is_a_subscription(stage: Stage) -> None:
-    asked = await stage.ask("push-1:n-explicit")
-    made = stage.broker.subscriptions[asked.subscription]
-    assert made.consumer is not None
-    assert (made.consumer.address, made.owner) == (f"{BASE}/broker/pullpoints/sub-P1", "ann")
-    assert made.filters == (
-        TopicIs(((QName("", "Vote"), "//"),)),
-        AttributeIs("source", "exact", f"{BASE}/notifiers/C"),
-    )
-    other = await stage.ask("push-1:n-explicit", "P2", topic="Final")
-    told = await stage.interactions.tell(Tell("push-1:n-explicit", "Final", "C", YES))
-    assert (told.told, len(stage.broker.published), stage.told()) == (("P1", "P2"), 1, [])
-    await refused(stage.interactions.answer(asked.id, "C", YES), "malformed", "is a subscription")
-    await stage.interactions.end(asked.id, "P1")
-    assert list(stage.broker.subscriptions) == [other.subscription]
-    assert (await stage.interactions.tell(Tell("push-1:n-explicit", "Vote", "C", YES))).told == ()
-    rows = await stage.interactions.interactions(0, 10, asked.id, lambda _: True)
-    assert [(each.act, each.by, each.of, each.told) for _, each in rows] == [
-        ("asked", "P1", "C", ()),
-        ("ended", "P1", "C", ()),
-    ]
-
-
-async def test_a_producer_with_one_subscriber_has_no_other(stage: Stage) -> None:
-    first = await stage.ask("push-1:1-explicit", topic="Final")
-    for name, topic in (("push-1:1-explicit", "Final"), ("push-1:n-explicit", "Vote")):
-        await refused(stage.ask(name, "P2", topic=topic), "in-use", "P1 subscribed at C for 'Final'; end ")
-    await refused(stage.ask("push-1:1-explicit", topic="Final"), "in-use", "P1 subscribed at C")
-    assert len(stage.broker.subscriptions) == 1
-    await stage.interactions.end(first.id, "")
-    await stage.ask("push-1:1-explicit", "P2", topic="Final")
-    words = "nobody has subscribed at C for 'Vote'"
-    await refused(stage.interactions.tell(Tell("push-1:1-explicit", "Vote", "C", YES)), "unknown-name", words)
-
-
-async def test_a_subscription_that_ended_by_itself_frees_its_place(stage: Stage) -> None:
-    asked = await stage.ask("push-1:1-explicit")
-    del stage.broker.subscriptions[asked.subscription]
-    await stage.ask("push-1:1-explicit", "P2")
-    assert (await stage.interactions.tell(Tell("push-1:1-explicit", "Vote", "C", YES))).told == ("P2",)
-    assert (await stage.interactions.request(asked.id)).state == "ended"
-
-
-async def test_a_producer_tells_by_its_own_rule_or_by_the_graph(stage: Stage) -> None:
-    assert (await stage.interactions.tell(Tell("push-1:1-implicit", "Final", "C", YES))).told == ("P2",)
-    assert (await stage.interactions.tell(Tell("push-1:n-implicit", "Vote", "C", YES, "cin"))).told == ("W",)
-    (_, one), (_, many) = stage.notifiers.said
-    assert (one.only, one.protocol, many.only, many.protocol) == (("P2",), "direct", None, "cin")
-    rows = await stage.interactions.interactions(0, 10, None, lambda _: True)
-    assert [(each.pattern, each.act, each.by) for _, each in rows] == [
-        ("push-1:1-implicit", "told", "C"),
-        ("push-1:n-implicit", "told", "C"),
-    ]
-
-
-@pytest.mark.parametrize(
-    ("tell", "reason", "words"),
-    [
-        (Tell("pull-1:1-explicit", "Vote", "C", YES), "malformed", "begins with a consumer"),
-        (Tell("push-1:1-implicit", "Vote", "C", YES), "unknown-name", "has no rule for 'Vote'"),
-        (Tell("push-1:n-implicit", "Vote", "C", YES, "smoke"), "malformed", "'smoke' is no protocol"),
-        (Tell("push-1:1-implicit", "Final", "C", YES, "din"), "malformed", "a protocol is for push-1:n-implicit"),
-        (Tell("push-1:n-implicit", "Vote", "Nobody", YES), "unknown-name", "there is no service 'Nobody'"),
-        (Tell("push-1:n-implicit", "Weather", "C", YES), "unknown-name", "there is no topic 'Weather'"),
-    ],
-)
-async def test_what_cannot_be_told_is_told_to_nobody(stage: Stage, tell: Tell, reason: str, words: str) -> None:
-    await refused(stage.interactions.tell(tell), reason, words)
-    assert stage.told() == []
-    assert await stage.interactions.interactions(0, 10, None, lambda _: True) == []
-
-
-async def test_services_elsewhere_are_reached_where_they_are(store: Store, tmp_path: Path) -> None:
-    stage = Stage(store, tmp_path, {"P1"})
+async def test_services_elsewhere_are_reached_where_they_are(stage: Stage) -> None:
+    stage = Stage(stage.store, stage.log, {"P1"})
     asked = [await stage.ask("pull-1:n-explicit", each) for each in ("P1", "P2")]
     assert stage.told() == [("P1", ("C",))]
     (copy,) = stage.notifiers.copies
@@ -412,35 +196,6 @@ async def test_pages_are_full_of_what_is_seen(stage: Stage) -> None:
     rest = await stage.interactions.requests(found[-1][0], 100, lambda each: each.asker == "P2")
     assert (len(found), len(rest)) == (5, 5)
     assert replace(found[0][1], id="") == replace(rest[0][1], id="", when=found[0][1].when)
-
-
-async def test_what_nobody_can_use_any_more_is_ended(stage: Stage) -> None:
-    stands = await stage.ask("push-1:n-explicit", "W")
-    voted = await stage.ask("pull-1:n-explicit", "W")
-    kept = await stage.ask("pull-1:1-explicit")
-    stage.notifiers.world().apply(c.RemoveService("W"))
-    await stage.interactions.forget()
-    assert stage.broker.subscriptions == {}
-    assert [(await stage.interactions.request(each.id)).state for each in (stands, voted, kept)] == [
-        "ended",
-        "open",
-        "open",
-    ]
-    stage.notifiers.world().apply(c.RemoveService("C"))
-    await stage.interactions.forget()
-    assert stage.store.requests.live() == []
-
-
-async def test_a_service_that_left_and_came_back_is_free_to_ask_again(stage: Stage) -> None:
-    before = await stage.ask("push-1:1-explicit")
-    moved = replace(stage.notifiers.world().services["P1"], address="http://elsewhere.example/")
-    stage.notifiers.world().apply(c.PutService(moved))
-    await refused(
-        stage.interactions.tell(Tell("push-1:1-explicit", "Vote", "C", YES)), "unknown-name", "nobody has subscribed"
-    )
-    after = await stage.ask("push-1:1-explicit")
-    assert list(stage.broker.subscriptions) == [after.subscription]
-    assert (await stage.interactions.request(before.id)).state == "ended"
 
 
 async def test_there_is_room_for_so_many_requests(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

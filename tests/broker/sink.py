@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tocsin.client import Received
 from tocsin.model.notification import Notification
+from tocsin.wire.ending import no_more
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Sink:
     async def down(self) -> None:
         """Connections are refused from now on, and those open are cut."""
         if self._server is not None:
-            self._server.close()
-            self._server = None
+            server, self._server = self._server, None
+            await no_more(server)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

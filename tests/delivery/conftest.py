@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.ending import no_more
 from tocsin.wire.http_client import HttpClient
 
 
@@ -44,7 +45,7 @@ class Sink:
 
     async def close(self) -> None:
         assert self._server is not None
-        self._server.close()
+        await no_more(self._server)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

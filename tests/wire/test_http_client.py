@@ -13,6 +13,7 @@ from tocsin.model.identity import Pairs
 from tocsin.wire._plain import Plain
 from tocsin.wire._route import Route, Unusual
 from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.ending import no_more
 from tocsin.wire.http_client import Answer, HttpClient
 from tocsin.wire.resolver import Pin
 
@@ -61,7 +62,7 @@ class Server:
             task.cancel()
 
     async def close(self, server: asyncio.Server) -> None:
-        server.close()
+        await no_more(server)
         tasks = list(self._tasks)
         self.hang_up()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tocsin.wire._reading import Reading, seconds_until
 from tocsin.wire._route import Route, Unusual
 from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.ending import no_more
 from tocsin.wire.http_client import Answer, HttpClient
 from tocsin.wire.resolver import Pin
 
@@ -41,7 +42,7 @@ class Server:
         try:
             yield self
         finally:
-            server.close()
+            await no_more(server)
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -10,6 +10,7 @@ from tocsin.mediation import dime
 from tocsin.mediation.dime import Message
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
+from tocsin.wire.ending import no_more
 from tocsin.wire.server import listen
 from tocsin.wire.tcp_client import Senders, TcpSender
 
@@ -60,7 +61,7 @@ async def consumer() -> AsyncIterator[Consumer]:
     found.port = listener.getsockname()[1]
     server = await asyncio.start_server(found.serve, sock=listener)
     yield found
-    server.close()
+    await no_more(server)
     for each in found.connections:
         each.transport.abort()
     await server.wait_closed()

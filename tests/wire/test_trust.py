@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.ending import no_more
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.trust import BadTrust, Trust
 
@@ -105,7 +106,7 @@ async def server(
     try:
         yield opened.sockets[0].getsockname()[1]
     finally:
-        opened.close()
+        await no_more(opened)
         for writer in writers:  # not closed politely: that takes a turn of the other side, which is gone
             writer.transport.abort()
         for _ in range(3):

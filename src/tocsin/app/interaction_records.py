@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -89,8 +90,7 @@ async def _pages(
     """As many as are wanted of those that are seen, however many others lie between."""
     found: list[tuple[int, Found]] = []
     while len(found) < limit:
-        start = after
-        rows = await _stored(lambda: page(start, _PAGE))  # noqa: B023 - it is called at once
+        rows = await _stored(partial(page, after, _PAGE))
         found += [row for row in rows if seen(row[1])]
         if len(rows) < _PAGE:
             break

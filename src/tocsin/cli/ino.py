@@ -1,7 +1,7 @@
 """`ino`: the world of implicit notification, and the graph of interests in it."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -156,36 +156,30 @@ def remove(
     give(named | {"removed": True}) if json else say(f"removed {source} -{topic}-> {target}")
 
 
-@application.command()
-@asking
-def confirm(
-    connection: Connection,
-    context: typer.Context,
-    source: Source,
-    topic: Topic,
-    target: Target,
-    by: By = "",
-    note: Note = "",
-    json: options.Json = False,
-) -> None:
-    """Say that an edge is right. The owner of its first category decides; else a quorum does."""
-    _vote(joined(connection, context), (source, topic, target), True, by, note, json)
+def _voting(agrees: bool) -> Callable[..., None]:
+    @asking
+    def vote(
+        connection: Connection,
+        context: typer.Context,
+        source: Source,
+        topic: Topic,
+        target: Target,
+        by: By = "",
+        note: Note = "",
+        json: options.Json = False,
+    ) -> None:
+        asked = joined(connection, context)
+        if not (by or asked.user or asked.token or asked.client_cert):
+            fail("say who you are with --by NAME: each has one vote", WRONG_USE)
+        told = through(asked, lambda client: client.world.vote(source, topic, target, agrees=agrees, by=by, note=note))
+        _show_edge(told, json)
+
+    return vote
 
 
-@application.command()
-@asking
-def dispute(
-    connection: Connection,
-    context: typer.Context,
-    source: Source,
-    topic: Topic,
-    target: Target,
-    by: By = "",
-    note: Note = "",
-    json: options.Json = False,
-) -> None:
-    """Say that an edge is wrong."""
-    _vote(joined(connection, context), (source, topic, target), False, by, note, json)
+_CONFIRM = "Say that an edge is right. The owner of its first category decides; else a quorum does."
+application.command("confirm", help=_CONFIRM)(_voting(True))
+application.command("dispute", help="Say that an edge is wrong.")(_voting(False))
 
 
 @application.command()
@@ -339,13 +333,6 @@ def _left_out(table: str) -> str:
     written = table.lower() or TABLES[0]
     others = " and ".join(f"--table {each}" for each in TABLES if each != written)
     return f": the {written} only; {others} write the rest, or a name that ends in .json or .ttl all of it"
-
-
-def _vote(connection: Connection, edge: tuple[str, str, str], agrees: bool, by: str, note: str, json: bool) -> None:
-    if not (by or connection.user or connection.token or connection.client_cert):
-        fail("say who you are with --by NAME: each has one vote", WRONG_USE)
-    told = through(connection, lambda client: client.world.vote(*edge, agrees=agrees, by=by, note=note))
-    _show_edge(told, json)
 
 
 def _show_edge(edge: "EdgeDocument", json: bool) -> None:

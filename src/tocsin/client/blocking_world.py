@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from tocsin.client import world as asynchronous
 
@@ -15,22 +15,22 @@ class Loop(Protocol):
     def run(self, work: Coroutine[Any, Any, Answer]) -> Answer: ...
 
 
-class _Twin:
-    def __init__(self, loop: Loop, of: object) -> None:
+class _Twin(Generic[Of]):
+    def __init__(self, loop: Loop, of: Of) -> None:
         self._loop, self._of = loop, of
 
 
 def _twin(
     method: Callable[Concatenate[Of, Parameters], Coroutine[Any, Any, Answer]],
-) -> Callable[Concatenate[_Twin, Parameters], Answer]:
-    def blocking(self: _Twin, /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
-        return self._loop.run(method(self._of, *args, **kwargs))  # type: ignore[arg-type]
+) -> Callable[Concatenate[_Twin[Of], Parameters], Answer]:
+    def blocking(self: _Twin[Of], /, *args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
+        return self._loop.run(method(self._of, *args, **kwargs))
 
     functools.update_wrapper(blocking, method)
     return blocking
 
 
-class World(_Twin):
+class World(_Twin[asynchronous.World]):
     """`tocsin.client.world.World`, waited for."""
 
     version = _twin(asynchronous.World.version)
@@ -57,7 +57,7 @@ class World(_Twin):
     history = _twin(asynchronous.World.history)
 
 
-class Notifiers(_Twin):
+class Notifiers(_Twin[asynchronous.Notifiers]):
     """`tocsin.client.world.Notifiers`, waited for."""
 
     list = _twin(asynchronous.Notifiers.list)

@@ -62,14 +62,16 @@ class _Api:
             headers += (("If-Match", f'"{version}"'),)
         return (await self._connection.request(method, f"{self._connection.broker}{path}", headers, body)).body
 
-    async def _pages(self, kind: type[Kind], path: str, query: Mapping[str, str], limit: int | None) -> list[Kind]:
+    async def _pages(
+        self, kind: type[Page[Kind]], path: str, query: Mapping[str, str], limit: int | None
+    ) -> list[Kind]:
         """Up to so many; all without a limit."""
         found: list[Kind] = []
         after: str | None = ""
         while after is not None and (limit is None or len(found) < limit):
             size = PAGE if limit is None else min(PAGE, limit - len(found))
             asked = {**query, "limit": str(size)} | ({"after": after} if after else {})
-            page = await self._ask(Page[kind], "GET", f"{path}?{urlencode(asked)}")  # type: ignore[valid-type]
+            page = await self._ask(kind, "GET", f"{path}?{urlencode(asked)}")
             found += page.items
             after = page.next
         return found
@@ -108,7 +110,7 @@ class World(_Api):
         return await self._send("GET", f"/api/world{_query(form=form, table=table)}")
 
     async def topics(self) -> Sequence[WorldTopicDocument]:
-        return await self._pages(WorldTopicDocument, "/api/world/topics", {}, None)
+        return await self._pages(Page[WorldTopicDocument], "/api/world/topics", {}, None)
 
     async def topic(self, name: str, parent: str | None = None, *, by: str = "") -> WorldTopicDocument:
         """Adds it, or moves it with all that is under it."""
@@ -119,7 +121,7 @@ class World(_Api):
         await self._send("DELETE", _path("topics", name) + _query(by=by))
 
     async def categories(self) -> Sequence[CategoryDocument]:
-        return await self._pages(CategoryDocument, "/api/world/categories", {}, None)
+        return await self._pages(Page[CategoryDocument], "/api/world/categories", {}, None)
 
     async def category(
         self,
@@ -140,7 +142,7 @@ class World(_Api):
     async def services(self, category: str = "") -> Sequence[Service]:
         """All, or those of a category or one below it."""
         query = {"category": category} if category else {}
-        return await self._pages(Service, "/api/world/services", query, None)
+        return await self._pages(Page[Service], "/api/world/services", query, None)
 
     async def service(self, name: str) -> Service:
         return await self._ask(Service, "GET", _path("services", name))
@@ -190,7 +192,7 @@ class World(_Api):
     ) -> Sequence[EdgeDocument]:
         query = {"source": source, "topic": topic, "target": target}
         query["counts"] = "" if counts is None else str(counts).lower()
-        return await self._pages(EdgeDocument, "/api/world/edges", {k: v for k, v in query.items() if v}, None)
+        return await self._pages(Page[EdgeDocument], "/api/world/edges", {k: v for k, v in query.items() if v}, None)
 
     async def edge(
         self,
@@ -240,19 +242,19 @@ class World(_Api):
     async def neighbours(self, service: str, topic: str) -> Sequence[NeighbourDocument]:
         """Whom a service tells of a topic, and along which edges."""
         query = {"service": service, "topic": topic}
-        return await self._pages(NeighbourDocument, "/api/world/neighbours", query, None)
+        return await self._pages(Page[NeighbourDocument], "/api/world/neighbours", query, None)
 
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[ChangingDocument]:
         """Who changed what, and when, from the version behind `after` on."""
         query = {"after": str(after)} if after else {}
-        return await self._pages(ChangingDocument, "/api/world/history", query, limit)
+        return await self._pages(Page[ChangingDocument], "/api/world/history", query, limit)
 
 
 class Notifiers(_Api):
     """The notifiers of the node that is asked, and what became of what was published through them."""
 
     async def list(self) -> Sequence[NotifierDocument]:
-        return await self._pages(NotifierDocument, "/api/notifiers", {}, None)
+        return await self._pages(Page[NotifierDocument], "/api/notifiers", {}, None)
 
     async def get(self, name: str) -> NotifierDocument:
         return await self._ask(NotifierDocument, "GET", _notifier(name))

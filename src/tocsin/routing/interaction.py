@@ -11,6 +11,9 @@ from tocsin.model.request import Choice, Preference, Profile, Request, Scored
 from tocsin.semantics.service import Service
 from tocsin.semantics.world import World
 
+Mode = Literal["push", "pull"]
+Cardinality = Literal["1:1", "1:n"]
+Strategy = Literal["explicit", "implicit"]
 MOST_SCORED = 100
 MOST_NAMED = 20  # qualities, in a refusal
 
@@ -19,9 +22,9 @@ class Pattern(Struct, frozen=True):
     """`figure` is the paper's; the captions of its Fig. 3 say Pull where Push is meant."""
 
     name: str
-    mode: Literal["push", "pull"]
-    cardinality: Literal["1:1", "1:n"]
-    strategy: Literal["explicit", "implicit"]
+    mode: Mode
+    cardinality: Cardinality
+    strategy: Strategy
     figure: str
     says: str
 
@@ -70,26 +73,27 @@ class Pattern(Struct, frozen=True):
         """Whether it is passed on over the graph of interests."""
         return self._is("push", "1:n", "implicit")
 
-    def _is(self, mode: str, cardinality: str, strategy: str) -> bool:
+    def _is(self, mode: Mode, cardinality: Cardinality, strategy: Strategy) -> bool:
         return (self.mode, self.cardinality, self.strategy) == (mode, cardinality, strategy)
 
 
-def _pattern(name: str, figure: str, says: str) -> Pattern:
-    mode, cardinality, strategy = name.split("-")
-    return Pattern(name, mode, cardinality, strategy, figure, says)  # type: ignore[arg-type]
+def _pattern(mode: Mode, cardinality: Cardinality, strategy: Strategy, figure: str, says: str) -> Pattern:
+    return Pattern(f"{mode}-{cardinality}-{strategy}", mode, cardinality, strategy, figure, says)
 
 
 PATTERNS: Mapping[str, Pattern] = {
     each.name: each
     for each in (
-        _pattern("pull-1:1-explicit", "2a", "one asks one producer, which answers it"),
-        _pattern("pull-1:n-explicit", "2b", "several ask one producer, which answers all of them at once"),
-        _pattern("pull-1:1-implicit", "2c", "one asks, the broker picks the producer, whose events follow"),
-        _pattern("pull-1:n-implicit", "2d", "one asks, and the answer also goes to others who can use it"),
-        _pattern("push-1:1-explicit", "3a", "one subscribes at one producer, which has no other subscriber"),
-        _pattern("push-1:n-explicit", "3b", "any number subscribe at a producer: publish/subscribe"),
-        _pattern("push-1:1-implicit", "3c", "a producer tells the one service that its own rule names"),
-        _pattern("push-1:n-implicit", "3d", "a producer tells all that the graph of interests names, and they others"),
+        _pattern("pull", "1:1", "explicit", "2a", "one asks one producer, which answers it"),
+        _pattern("pull", "1:n", "explicit", "2b", "several ask one producer, which answers all of them at once"),
+        _pattern("pull", "1:1", "implicit", "2c", "one asks, the broker picks the producer, whose events follow"),
+        _pattern("pull", "1:n", "implicit", "2d", "one asks, and the answer also goes to others who can use it"),
+        _pattern("push", "1:1", "explicit", "3a", "one subscribes at one producer, which has no other subscriber"),
+        _pattern("push", "1:n", "explicit", "3b", "any number subscribe at a producer: publish/subscribe"),
+        _pattern("push", "1:1", "implicit", "3c", "a producer tells the one service that its own rule names"),
+        _pattern(
+            "push", "1:n", "implicit", "3d", "a producer tells all that the graph of interests names, and they others"
+        ),
     )
 }
 

@@ -17,6 +17,7 @@ from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
 from tocsin.wire._heads import BoundedHeads
 from tocsin.wire.asgi import Application, Receive, Scope, Send, send_reply
+from tocsin.wire.ending import no_more
 from tocsin.wire.errors import WireError
 from tocsin.wire.tls import tls_extensions
 
@@ -144,6 +145,14 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """uvicorn would wait for those it does not know yet, and then leave open who is still there."""
+        await no_more(*self.servers)
+        await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

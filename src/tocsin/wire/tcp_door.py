@@ -18,6 +18,7 @@ from tocsin.mediation import dime
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.wire.asgi import Disconnected, Receive
+from tocsin.wire.ending import no_more
 
 Client = tuple[str, int] | None  # the address and port of who calls
 # Path, content type, body, what tells that the caller is gone, as it would be told over HTTP, and who that is.
@@ -196,6 +197,6 @@ async def tcp_served(door: TcpDoor, listener: socket.socket) -> AsyncIterator[No
     try:
         yield
     finally:
-        server.close()
+        await no_more(server)
         await door.close()
         await server.wait_closed()

@@ -5,6 +5,8 @@ import contextlib
 import threading
 from collections.abc import Iterator
 
+from tocsin.wire.ending import no_more
+
 PIECE = 1 << 16
 
 
@@ -59,7 +61,7 @@ def delayed(port: int) -> Iterator[Way]:
 
 
 async def _end(server: asyncio.Server) -> None:
-    server.close()
+    await no_more(server)
     others = asyncio.all_tasks() - {asyncio.current_task()}
     for task in others:
         task.cancel()
