@@ -17,7 +17,7 @@ from tocsin.client.answers import ClientError
 from tocsin.flow.flow import Flow, normalise
 from tocsin.model.names import topic
 from tocsin.model.notification import Notification
-from tocsin.model.records import Changed
+from tocsin.model.records import Accepted, Changed
 from tocsin.model.subscription import Subscription
 from tocsin.wire.http_client import HttpClient
 
@@ -45,9 +45,9 @@ class Left:
         for record in records(self.data):
             if isinstance(record, Changed):
                 flow.apply(record.subscription)
-            else:
+            elif isinstance(record, Accepted):
                 for notification in normalise(record):
-                    yield notification, list(flow.match(notification))
+                    yield notification, flow.match(notification).wanted
 
     def pairs(self) -> set[Pair]:
         """(notification, path of the consumer)."""

@@ -135,9 +135,6 @@ WSN_1_2: dict[Row, Provocation] = _BOTH_WSN | {
     ("", "unknown-topic-dialect"): Provocation(_wsn_subscribe(_topic("a", "urn:odd")), "urn:odd"),
     ("", "bad-topic-expression"): Provocation(_wsn_subscribe(_topic("a//")), "position"),
     ("", "unknown-topic"): Provocation(_wsn_subscribe(_topic("nowhere")), "declared", stage="fixed"),
-    ("", "unsupported-filter"): Provocation(
-        _wsn_subscribe("<n:Precondition>true()</n:Precondition>"), "Precondition is not supported"
-    ),
     ("", "bad-filter"): Provocation(_wsn_subscribe(f"<n:Selector {NO_XPATH}</n:Selector>"), "XPath 1.0"),
     ("", "bad-producer-filter"): Provocation(
         _wsn_subscribe(f"<n:Precondition {NO_XPATH}</n:Precondition>"), "XPath 1.0"

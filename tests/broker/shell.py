@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.records import Accepted, Record
 from tocsin.store.codec import decode
 from tocsin.store.log_reader import LogReader
 
@@ -103,7 +103,7 @@ class BrokerProcess:
         return next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmHWM"))
 
 
-def records(data: Path) -> list[Accepted | Changed]:
+def records(data: Path) -> list[Record]:
     """The whole log, as any reader sees it."""
     reader = LogReader(data / "log")
     try:

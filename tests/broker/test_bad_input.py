@@ -69,7 +69,7 @@ def check_fault(answer: Answer, tongue: Tongue, name: str, *words: str) -> None:
 
 
 TONGUE_11, TONGUE_12 = Tongue("1.1", "2004/08"), Tongue("1.2", "2005/08")
-XPATH = '<n:MessageContent Dialect="http://www.w3.org/TR/1999/REC-xpath-19991116">true()</n:MessageContent>'
+XPATH = '<n:MessageContent Dialect="http://www.w3.org/TR/1999/REC-xpath-19991116">true(</n:MessageContent>'
 PULL = "http://schemas.xmlsoap.org/ws/2004/08/eventing/DeliveryModes/Pull"
 
 
@@ -97,7 +97,8 @@ def wsn_cases(tongue: Tongue) -> dict[str, tuple[Said, str, str]]:
         "unknown dialect": (subscribing(HERE, dialect="urn:odd"), "TopicExpressionDialectUnknownFault", "urn:odd"),
         "bad topic expression": (subscribing(HERE, "a//"), "InvalidTopicExpressionFault", "position"),
         "undeclared prefix": (subscribing(HERE, "x:a"), "InvalidTopicExpressionFault", "'x'"),
-        "unsupported filter": (subscribing(HERE, inside=XPATH), "InvalidFilterFault", "MessageContent"),
+        "bad content": (subscribing(HERE, inside=XPATH), "InvalidMessageContentExpressionFault", "XPath 1.0"),
+        "unsupported filter": (subscribing(HERE, inside="<t:Odd xmlns:t='urn:t'/>"), "InvalidFilterFault", "Odd"),
         "bad expiry": (subscribing(HERE, expires="soon"), ending, "'soon'"),
         "past expiry": (subscribing(HERE, expires="2001-01-01T00:00:00Z"), ending, "future"),
         "mail": (subscribing("mailto:me@example.com"), creation, "http://"),

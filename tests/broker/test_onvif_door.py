@@ -79,12 +79,27 @@ async def test_topic_expressions(dialect: str, broker: BrokerProcess, http: Http
 
 
 async def test_item_filter(broker: BrokerProcess, http: HttpClient) -> None:
-    """It is said that, and by name what, is not supported."""
-    inside = f'<n:Filter><w:MessageContent Dialect="{ITEM_FILTER}">boolean(//x)</w:MessageContent></n:Filter>'
+    """Core, message content filter: items by name and value; what is none is told where."""
+    stem, schema = f"t{uuid4().hex}", "http://www.onvif.org/ver10/schema"
+    expression = 'boolean(//tt:SimpleItem[@Name="IsMotion" and @Value="true"])'
+    opening = f'<w:MessageContent xmlns:tt="{schema}" Dialect="{ITEM_FILTER}">'
+    address = await created(http, broker, f"{opening}{expression}</w:MessageContent>")
+    for value in ("false", "true"):
+        item = f'<tt:SimpleItem Name="IsMotion" Value="{value}"/>'
+        payload = f'<tt:Message xmlns:tt="{schema}"><tt:Data>{item}</tt:Data></tt:Message>'
+        assert (await ask(http, f"{broker.url}/broker", notify(message(payload, f"{stem}/{value}")))).status == 202
+    assert await topics_pulled(http, address) == [f"{stem}/true"]
+    await ask(http, address, say(WSN, "Unsubscribe"))
+    inside = f"<n:Filter>{opening}boolean(//x)</w:MessageContent></n:Filter>"
     answer = await ask(http, f"{broker.url}/onvif/events", say(TEV, "CreatePullPointSubscription", inside))
     fault = fault_of(answer.body)
-    assert answer.status == 400 and fault.subcode == f"{{{WSN}}}InvalidFilterFault"
-    assert ITEM_FILTER in fault.reason and text_at(answer.body, "UnknownFilter").endswith(":MessageContent")
+    assert answer.status == 400 and fault.subcode == f"{{{WSN}}}InvalidMessageContentExpressionFault"
+    assert "position 10" in fault.reason
+
+
+async def test_the_item_filter_is_told_of(broker: BrokerProcess, http: HttpClient) -> None:
+    answer = await ask(http, f"{broker.url}/onvif/events", say(TEV, "GetEventProperties"))
+    assert text_at(answer.body, "MessageContentFilterDialect") == ITEM_FILTER
 
 
 async def test_fault_action(broker: BrokerProcess, http: HttpClient) -> None:

@@ -20,7 +20,7 @@ from tocsin.app.serving import serving
 from tocsin.app.settings import DeliverySettings, Listen, LogSettings, Settings
 from tocsin.flow.flow import Flow, normalise
 from tocsin.model.delivery import Delivery
-from tocsin.model.records import Changed
+from tocsin.model.records import Accepted, Changed
 from tocsin.store.errors import DatabaseFailed
 from tocsin.store.outbox import Outbox
 from tocsin.wire.http_client import HttpClient
@@ -50,8 +50,8 @@ class Matcher:
         for offset, record in enumerate(records(self._data)):
             if isinstance(record, Changed):
                 flow.apply(record.subscription)
-            elif offset >= self._seen:
-                pairs = ((each, wanted) for each in normalise(record) for wanted in flow.match(each))
+            elif isinstance(record, Accepted) and offset >= self._seen:
+                pairs = ((each, wanted) for each in normalise(record) for wanted in flow.match(each).wanted)
                 found += [flow.deliver(*pair) for pair in pairs]
         return found
 

@@ -29,7 +29,7 @@ def test_from_the_log_to_the_senders() -> None:
         flow.apply(subscription(f"s{at}", dialect, "a//."))
     flow.apply(subscription("other", NAMES[0], "b"))
     (told,) = normalise(record("/broker/publish/a/c"))
-    wanted = flow.match(told)
+    wanted = flow.match(told).wanted
     assert [each.id for each in wanted] == [f"s{at}" for at in range(len(NAMES))]
     deliveries = [flow.deliver(told, each) for each in wanted]
     assert [each.to.address for each in deliveries] == [f"http://s{at}/" for at in range(len(NAMES))]

@@ -9,6 +9,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.pipeline.hop import Seen, hop
 from tocsin.store.codec import encode
+from tocsin.store.declarations import Along
 
 HOME = "/broker/pullpoints/box"
 
@@ -23,10 +24,13 @@ class Now:
 
     def bring_to(self, offset: int) -> None: ...
 
-    def step(self, offset: int, change: Subscription | None) -> None: ...
+    def step(self, offset: int, change: object) -> None: ...
 
     def is_first(self, change: object) -> bool:
         return False
+
+    def known_along(self, start: int, stop: int) -> Along:
+        raise NotImplementedError
 
 
 def told(seen: Seen) -> list[tuple[list[str], list[str]]]:

@@ -26,7 +26,7 @@ def sees(said: Notification, dialect: str, *filters: Filter) -> bool:
     flow = Flow("http://b")
     form = Form(dialect, "1.2", "2005/08")
     flow.apply(Subscription(SubscriptionId("s"), None, Endpoint("http://c/"), None, form, filters, said.at, None))
-    return bool(flow.match(said))
+    return bool(flow.match(said).wanted)
 
 
 def test_the_header_comes_first_then_the_tail_of_the_address_then_the_reserved_topic() -> None:

@@ -169,12 +169,18 @@ def test_wse_s4_details_say_what_is_supported() -> None:
     assert [element.text for element in modes] == [WSE_PUSH]
     dialects = fault_in(made("unsupported-filter", "wse-2004-08")).iter(f"{{{WSE}}}SupportedDialect")
     assert [str(element.text).rpartition("/")[2] for element in dialects] == [
+        "REC-xpath-19991116",
         "Simple",
         "Concrete",
         "Full",
         "ConcreteSet",
         "Action",
         "wsn",
+        "urn:tocsin:dialect:content-topic",
+        "urn:tocsin:dialect:type",
+        "urn:tocsin:dialect:producer",
+        "urn:tocsin:dialect:jsonpath",
+        "urn:tocsin:dialect:cesql",
     ]
 
 

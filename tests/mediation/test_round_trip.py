@@ -38,6 +38,7 @@ TOPICS_ = st.lists(st.builds(QName, TOPIC_NAMESPACES, LOCALS), min_size=1, max_s
     lambda steps: Topic(tuple(steps))
 )
 
+CONTENT_TOPICS = st.sampled_from(["weather:Troy,NY/29", "w:a&b/<\"'/é", "w:%2F"])
 ELEMENTS = st.sampled_from(
     [
         '<c:alert xmlns:c="urn:cap"><c:x>1</c:x></c:alert>',
@@ -77,9 +78,12 @@ def accepted(dialect: str, door: str, headers: Pairs, body: bytes) -> Accepted:
     return Accepted(BROKER, ACCEPTED, door, dialect, headers, None, "00000000-cause", body)
 
 
-def topic_element(topic: Topic | None, dialect: Dialect) -> str:
+def topic_element(topic: Topic | str | None, dialect: Dialect) -> str:
+    """A text is a content topic."""
     if topic is None:
         return ""
+    if isinstance(topic, str):
+        return f'<wsnt:Topic {dialect.topic_attribute}="urn:tocsin:dialect:content-topic">{escape(topic)}</wsnt:Topic>'
     spaces = list(dict.fromkeys(step.namespace for step in topic.steps if step.namespace))
     declared = "".join(f" xmlns:n{at}={quoteattr(uri)}" for at, uri in enumerate(spaces))
     steps = (f"n{spaces.index(s.namespace)}:{s.local}" if s.namespace else s.local for s in topic.steps)
@@ -113,7 +117,9 @@ def topic_namespace(dialect: Dialect) -> str:
 
 @st.composite
 def wsn_records(draw: st.DrawFn, dialect: Dialect) -> Accepted:
-    messages = draw(st.lists(st.tuples(st.none() | TOPICS_, st.none() | URIS, CONTENT), min_size=1, max_size=3))
+    messages = draw(
+        st.lists(st.tuples(st.none() | TOPICS_ | CONTENT_TOPICS, st.none() | URIS, CONTENT), min_size=1, max_size=3)
+    )
     inner = "".join(
         f"<wsnt:NotificationMessage>{topic_element(topic, dialect)}{address('wsnt:ProducerReference', producer)}"
         f"<wsnt:Message>{content}</wsnt:Message></wsnt:NotificationMessage>"
@@ -131,7 +137,7 @@ def wse_records(draw: st.DrawFn, dialect: Dialect) -> Accepted:
         block("Action", action),
         block("MessageID", draw(st.none() | URIS)),
         address("wsa:From", draw(st.none() | URIS)),
-        topic_element(draw(st.none() | TOPICS_), dialect),
+        topic_element(draw(st.none() | TOPICS_ | CONTENT_TOPICS), dialect),
     ]
     door = draw(st.sampled_from(["/broker/publish", "/broker/publish/x/y"]))
     content = draw(CONTENT)
@@ -143,7 +149,14 @@ def wse_records(draw: st.DrawFn, dialect: Dialect) -> Accepted:
 
 TIMES = st.sampled_from(["2026-03-01T12:00:00Z", "2024-02-29t23:59:60.123456789+05:30"])
 EXTENSIONS = st.fixed_dictionaries(
-    {}, optional={"time": TIMES, "dataschema": st.just("urn:schema"), "traceparent": WORDS, "ext1": WORDS}
+    {},
+    optional={
+        "time": TIMES,
+        "dataschema": st.just("urn:schema"),
+        "traceparent": WORDS,
+        "ext1": WORDS,
+        "contenttopic": WORDS,
+    },
 )
 
 

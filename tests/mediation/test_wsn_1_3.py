@@ -166,8 +166,8 @@ def test_a_consumers_reference_parameters_are_kept() -> None:
         ),
         ("<wsnt:Filter><wsnt:TopicExpression>a//b</wsnt:TopicExpression></wsnt:Filter>", "bad-topic-expression", None),
         (
-            f'<wsnt:Filter><wsnt:MessageContent Dialect="{XPATH_10}">a = 1</wsnt:MessageContent></wsnt:Filter>',
-            "unsupported-filter",
+            f'<wsnt:Filter><wsnt:MessageContent Dialect="{XPATH_10}">a =</wsnt:MessageContent></wsnt:Filter>',
+            "bad-filter",
             QName(WSN, "MessageContent"),
         ),
         (

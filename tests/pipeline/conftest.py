@@ -10,11 +10,12 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
+from tocsin.model.declared import Declaration
 from tocsin.model.delivery import Match, Outcome
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SECOND, Instant, MessageId, Node, SubscriptionId, after
 from tocsin.model.names import QName
-from tocsin.model.records import Accepted, Changed, Record
+from tocsin.model.records import Accepted, Changed, Declared, Record
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 from tocsin.pipeline.session import session
 from tocsin.store.codec import encode
@@ -68,16 +69,19 @@ class Recorder:
         self.records.append(Changed(self.at, self.now, subscription))
         return subscription
 
+    def declare(self, what: Declaration) -> None:
+        self.records.append(Declared(self.at, self.now, what))
+
     def end(self, subscription: Subscription) -> None:
         self.change(replace(subscription, state="ended"))
 
     def raw(self, topic: str, body: bytes = b"<reading/>") -> None:
         self._accept("raw", f"/broker/publish/{topic}", "application/xml", body)
 
-    def cloud_event(self, topic: str, door: str = "/events") -> None:
+    def cloud_event(self, topic: str, door: str = "/events", **attributes: str) -> None:
         """At the door of a notifier it is for its service alone."""
         event = {"specversion": "1.0", "id": f"e{self.at.offset}", "source": "/s", "type": "t", "subject": topic}
-        self._accept("cloudevents", door, "application/cloudevents+json", json.dumps(event).encode())
+        self._accept("cloudevents", door, "application/cloudevents+json", json.dumps(event | attributes).encode())
 
     def notify(self, *topics: str) -> None:
         messages = "".join(
@@ -112,7 +116,7 @@ class Recorder:
     async def _save(self) -> None:
         with closing(Store.open(self.data / "tocsin.db")) as store:
             fresh, self._saved = self.records[self._saved :], len(self.records)
-            store.apply([each for each in fresh if isinstance(each, Changed)])
+            store.apply([each for each in fresh if not isinstance(each, Accepted)])
         told, self._outcomes = self._outcomes, []
         for name, payloads in (("log", [encode(each) for each in fresh]), ("outcomes", told)):
             log = Log.open(self.data / name)

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from tocsin.flow.flow import Flow, normalise
 from tocsin.model.records import Accepted, Changed
 from tocsin.pipeline.as_of import AsOf, as_of, open_store
+from tocsin.pipeline.compiling import keep_up
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.hop import hop
+from tocsin.pipeline.places import Places
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
 
@@ -40,7 +42,7 @@ def wanted(recorder: "Recorder") -> dict[int, list[str]]:
             case Changed(subscription=subscription):
                 flow.apply(subscription)
             case Accepted():
-                found[record.at.offset] = [each.id for each in flow.match(normalise(record)[0])]
+                found[record.at.offset] = [each.id for each in flow.match(normalise(record)[0]).wanted]
     return found
 
 
@@ -55,6 +57,32 @@ def test_any_range_in_any_order_meets_the_same_subscriptions(recorder: "Recorder
             for seen in hop(frames, standing, customise=False):
                 for told in seen.told:
                     assert [each.id for each in told.matched] == expected[seen.offset]
+
+
+def test_what_was_compiled_before_gives_the_same(recorder: "Recorder") -> None:
+    record_changes(recorder, 120)
+    expected, chance, folder = wanted(recorder), Random(7), Places(recorder.data).compiled
+    made = [keep_up(recorder.data, offset, least=12) for offset in range(0, len(recorder.records), 15)]
+    assert 1 < len([each for each in made if each is not None]) < len(made), "not at every offset"
+    for _ in range(20):
+        start, stop = sorted(chance.sample(range(len(recorder.records)), 2))
+        with closing(AsOf(*open_store(recorder.data), folder)) as standing:
+            frames = ((at, encode(recorder.records[at])) for at in range(start, stop))
+            for seen in hop(frames, standing, customise=False):
+                for told in seen.told:
+                    assert [each.id for each in told.matched] == expected[seen.offset]
+
+
+def test_a_snapshot_that_cannot_be_read_is_passed_over(recorder: "Recorder") -> None:
+    record_changes(recorder, 60)
+    end, folder = len(recorder.records), Places(recorder.data).compiled
+    made = keep_up(recorder.data, end, least=1)
+    assert made is not None
+    (made / "bodies.npy").write_bytes(b"nothing")
+    with closing(AsOf(*open_store(recorder.data), folder)) as standing:
+        standing.bring_to(end)
+        with closing(open_store(recorder.data)[0]) as store:
+            assert len(standing.flow) == len(store.state_as_of(end))
 
 
 def test_it_is_kept_for_the_next_task_until_the_node_moves(recorder: "Recorder") -> None:

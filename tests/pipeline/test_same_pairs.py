@@ -94,7 +94,7 @@ def loop(records: list[Record]) -> list[tuple[int, Delivery]]:
                 before = [said for each in accepted(records[:offset]) for said in each] if first else []
                 found += [(offset, flow.deliver(said, subscription)) for said in before if matches(subscription, said)]
             case Accepted():
-                pairs = ((said, each) for said in normalise(record) for each in flow.match(said))
+                pairs = ((said, each) for said in normalise(record) for each in flow.match(said).wanted)
                 found += [(offset, flow.deliver(*pair)) for pair in pairs]
     return found
 

@@ -2,10 +2,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tocsin.model.declared import Hierarchy, Producer, Withdrawn
 from tocsin.model.delivery import Delivery
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.records import Accepted, Changed, Declared, Record
+from tocsin.model.space import Dimension, InformationSpace
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.store.codec import Undecodable, decode, decode_delivery, encode, is_change
+from tocsin.store.codec import Undecodable, decode, decode_delivery, encode, is_change, is_declaration
 
 numbers = st.integers(0, (1 << 63) - 1)
 positions = st.builds(Position, offset=numbers)
@@ -13,15 +15,20 @@ forms = st.builds(Form, max_latency_ms=numbers)
 subscriptions = st.builds(Subscription, form=forms, since=positions, expires=st.none() | numbers)
 accepted = st.builds(Accepted, at=positions, when=numbers)
 changed = st.builds(Changed, at=positions, when=numbers, subscription=subscriptions)
+dimensions = st.builds(Dimension, low=st.floats(allow_nan=False), high=st.floats(allow_nan=False))
+spaces = st.builds(InformationSpace, dimensions=st.lists(dimensions).map(tuple))
+whats = spaces | st.builds(Hierarchy) | st.builds(Producer) | st.builds(Withdrawn)
+declared = st.builds(Declared, at=positions, when=numbers, what=whats)
 deliveries = st.builds(Delivery, at=positions, index=numbers, attempt=numbers)
 
 
 @settings(deadline=None)
-@given(accepted | changed)
-def test_a_record_comes_back_as_it_was(record: Accepted | Changed) -> None:
+@given(accepted | changed | declared)
+def test_a_record_comes_back_as_it_was(record: Record) -> None:
     payload = encode(record)
     assert decode(payload) == record
     assert is_change(payload) == isinstance(record, Changed)
+    assert is_declaration(payload) == isinstance(record, Declared)
 
 
 @settings(deadline=None)

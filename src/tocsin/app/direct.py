@@ -8,14 +8,14 @@ from tocsin.app.embedded import EmbeddedEngine
 from tocsin.app.pulls import Waited, open_to_all
 from tocsin.app.sending import Sending, own_lanes
 from tocsin.delivery.entry import LAST_INDEX
-from tocsin.model.records import Changed
+from tocsin.model.records import Changed, Declared
 from tocsin.store.errors import CannotAppend
 
 Waiting = tuple["asyncio.Future[int]", int, Waited]
 
 
 class Direct:
-    """Goes ahead in what waits for the disk, in its order, up to the first change of a subscription.
+    """Goes ahead in what waits for the disk, in its order, up to the first change of a subscription or declaration.
 
     A change counts only once it is on disk: who is told of a failed one is told wrongly, who was never told of a
     notification that failed has lost nothing.
@@ -29,7 +29,7 @@ class Direct:
     def tell(self) -> None:
         while self._told < len(self._waiting):
             future, offset, what = self._waiting[self._told]
-            if isinstance(what, Changed):
+            if isinstance(what, Changed | Declared):
                 return
             if not future.done() or future.exception() is None:
                 self._engine.accepted(offset, open_to_all(what))

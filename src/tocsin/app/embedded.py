@@ -4,33 +4,46 @@ import asyncio
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
-from typing import cast
+from typing import NamedTuple, cast
 
-from tocsin.app.sending import own_lanes, turn
+from tocsin.app.sending import Waits, own_lanes, turn
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import LAST_INDEX, Entry, Place, weight
 from tocsin.flow.flow import Flow, normalise, unmade
 from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.matching.engine import matches
+from tocsin.matching.judging import Undecided
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Position, Subscription
 from tocsin.store.codec import decode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.judge import Judges
 from tocsin.store.log_reader import LogReader
 from tocsin.store.paging import PAGE_BYTES, until_bytes
 
 Wanted = tuple[Notification, Subscription]
+
+
+class Unjudged(NamedTuple):
+    """One that nobody knows whether it is wanted, and why."""
+
+    notification: Notification
+    subscription: Subscription
+    reason: str
+
+
 PAGE = 10_000  # records
 
 
 class EmbeddedEngine:
-    def __init__(self, flow: Flow, store: Store, reader: LogReader) -> None:
+    def __init__(self, flow: Flow, store: Store, reader: LogReader, judges: Judges | None = None) -> None:
         self._flow, self._store, self._reader = flow, store, reader
+        self._judges = judges or Judges()
         self.deliverer: Deliverer
         self.stored: Callable[[], Awaitable[None]] | None = None  # when it matches ahead of the disk
         self.overload: str | None = None
@@ -49,27 +62,37 @@ class EmbeddedEngine:
             turn(deliverer, subscription)
         self.matched_to, cursors = self._store.progress()
         self.matched_to = max(self.matched_to, self._reader.start())
+        for what in self._store.declared_as_of(self.matched_to):
+            self._flow.declare(what)
         for subscription in self._store.state_as_of(self.matched_to):
             if pulled_by(subscription) is None:
+                self._judges.in_loop.expect(subscription.filters)
                 self._flow.apply(subscription)
         for name, place in cursors.items():
             deliverer.seed(name, place)
         for offset, payload in self._reader.frames(self.matched_to, self._reader.end()):
-            record = decode(payload)
-            if isinstance(record, Changed):
-                self._apply(record)
-            else:
-                self.accepted(offset, matchable(record))
+            match decode(payload):
+                case Changed() as change:
+                    self._apply(change)
+                case Declared() as declared:
+                    self.declared(declared)
+                case Accepted() as record:
+                    self.accepted(offset, matchable(record))
 
     def changed(self, change: Changed) -> None:
         self._apply(change)
         turn(self.deliverer, change.subscription)
+
+    def declared(self, declared: Declared) -> None:
+        self._flow.declare(declared.what)
+        self.matched_to = declared.at.offset + 1
 
     def _apply(self, change: Changed) -> None:
         """One that begins before its own record has the log read for it, and then what came since."""
         subscription, is_first = change.subscription, self._is_first(change)
         self.matched_to = change.at.offset + 1
         if pulled_by(subscription) is None:
+            self._judges.in_loop.expect(subscription.filters)
             self._flow.apply(subscription)
         else:  # the node fills pull points itself, also by one whose notifications were sent until now
             self._flow.remove(subscription.id)
@@ -87,16 +110,22 @@ class EmbeddedEngine:
         return self._store.is_first(change)
 
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
-        offer = self.deliverer.offer
+        offer, begin = self.deliverer.offer, self._judges.in_loop.begin
         for notification in notifications:
-            place, found = (offset, notification.index), self._flow.match(notification)
+            begin()
+            place, (found, undecided) = (offset, notification.index), self._flow.match(notification)
             self.matched += len(found)
             heavy = weight(bytes_of(notification)) if found else 0
             for subscription in found:
                 offer(Entry(subscription.id, place, (notification, subscription), heavy))
+            for subscription, reason in undecided:
+                offer(_entry(subscription.id, Unjudged(notification, subscription, reason)))
         self.matched_to = offset + 1
 
     def prepare(self, entry: Entry) -> Delivery:
+        if type(entry.what) is Unjudged:
+            notification, subscription, reason = entry.what
+            return unmade(notification, subscription, Undecided(reason))
         notification, subscription = cast(Wanted, entry.what)
         try:
             return self._flow.deliver(notification, subscription)
@@ -105,6 +134,15 @@ class EmbeddedEngine:
 
     def settled(self, entry: Entry) -> None:
         """The cursor is the deliverer's own."""
+
+    def waits(self) -> Waits:
+        matched_to, lanes = self.matched_to, self.deliverer.unsettled()
+
+        def waits(subscription: SubscriptionId, at: Position, index: int) -> bool | None:
+            settled = lanes.get(subscription)
+            return None if at.offset >= matched_to else settled is not None and settled < (at.offset, index)
+
+        return waits
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         """Page by page: a long stretch that nobody wants holds no thread for long, and is not read twice."""
@@ -148,24 +186,28 @@ class EmbeddedEngine:
         following = islice((entry for entry in wanted if entry.place > after), limit)
         return list(until_bytes(following, PAGE_BYTES, lambda entry: entry.weight)), stop, end
 
-    def _wanted(self, history: Sequence[Changed], start: int, end: int) -> Iterator[Wanted]:
+    def _wanted(self, history: Sequence[Changed], start: int, end: int) -> Iterator[Wanted | Unjudged]:
         """What one subscription wants of the log, each notification as of the state it met.
 
         What was there before it meets its first state; whether it wants any of that, its beginning says.
         """
-        offsets = [change.at.offset for change in history]
+        offsets, known = [change.at.offset for change in history], self._store.known_along(start, end)
         for offset, payload in self._reader.kept_frames(start, end):
             record = decode(payload)
             state = max(0, bisect_right(offsets, offset) - 1)
             if not history or not isinstance(record, Accepted) or pulled_by(history[state].subscription) is not None:
                 continue
             for notification in matchable(record):
-                if matches(history[state].subscription, notification):
-                    yield notification, history[state].subscription
+                wanting = history[state].subscription
+                try:
+                    if matches(wanting, notification, known.at(offset), self._judges.aside, self._flow.base_url):
+                        yield notification, wanting
+                except Undecided as problem:
+                    yield Unjudged(notification, wanting, str(problem))
 
 
-def _entry(subscription: SubscriptionId, wanted: Wanted) -> Entry:
-    notification, _ = wanted
+def _entry(subscription: SubscriptionId, wanted: Wanted | Unjudged) -> Entry:
+    notification = wanted[0]
     place = (notification.at.offset, notification.index)
     return Entry(subscription, place, wanted, weight(bytes_of(notification)))
 

@@ -10,6 +10,7 @@ from typing import cast
 
 from tocsin.app.duplicates import REMEMBERED_SECONDS, key_of_all
 from tocsin.app.embedded import EmbeddedEngine, readable
+from tocsin.app.filter_failures import FilterFailures
 from tocsin.app.implicit.implicit import FORGET_SECONDS as HISTORY_SECONDS
 from tocsin.app.implicit.implicit import Implicit, Means
 from tocsin.app.implicit.key import world_key
@@ -21,6 +22,7 @@ from tocsin.app.remaking import Remaking
 from tocsin.app.retention import retain
 from tocsin.app.sending import Sending
 from tocsin.app.settings import Settings
+from tocsin.app.suspending import suspend_failing
 from tocsin.app.topics import SAVE_SECONDS
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.settings import DeliverySettings
@@ -28,12 +30,13 @@ from tocsin.flow.flow import Flow
 from tocsin.flow.pull_points import addressed_to
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.identity import Node as NodeName
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.store.appender import BeforeMark
-from tocsin.store.codec import decode, is_change
+from tocsin.store.codec import decode, is_change, is_declaration
 from tocsin.store.database import Store
 from tocsin.store.errors import NoDirectory
+from tocsin.store.judge import FILTER_SECONDS, Judges
 from tocsin.store.log import Log
 from tocsin.store.log_reader import LogReader
 from tocsin.store.outbox import Outbox
@@ -71,10 +74,14 @@ async def open_node(
         guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
         client = HttpClient(timeout=settings.delivery.timeout, guard=guard, trust=_trust(settings))
         stack.push_async_callback(client.close)
-        engine = _engine(settings, base_url, store, reader, stack)
+        judges = Judges(settings.limits.filter_seconds)
+        stack.callback(judges.close)
+        store.set_meta(FILTER_SECONDS, str(settings.limits.filter_seconds))
+        engine = _engine(settings, base_url, store, reader, stack, judges)
         sending = Sending(store, outcomes, settings.delivery)
+        sending.filters = FilterFailures(settings.limits.filter_failures)
         sending.engine, sending.remake = engine, Remaking(Flow(base_url), store, reader)
-        node = Node(_name(store), settings, base_url, log, store, engine, sending, guard)
+        node = Node(_name(store), settings, base_url, log, store, engine, sending, guard, judges)
         _remember_recent(node, reader)
         tcp = TcpSender(timeout=settings.delivery.timeout, guard=guard)
         stack.push_async_callback(tcp.close)
@@ -88,6 +95,7 @@ async def open_node(
         node.publishers.start(client, store.current())
         node.implicit = _implicit(node, key, guard, report, stack)
         await node.implicit.start()
+        await node.implicit.follow_world(node.world_changed)
         async with _background(node, report):
             yield node
         await node.implicit.close()
@@ -182,6 +190,7 @@ async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterato
         (SAVE_SECONDS, node.pulling.tidy),
         (SAVE_SECONDS, node.current.save),
         (REAP_SECONDS, lambda: _reap(node)),
+        (CHECKPOINT_SECONDS, lambda: suspend_failing(node, report)),
         (RETAIN_SECONDS, lambda: retain(node)),
         (LOOK_SECONDS, node.publishers.look),
         (HISTORY_SECONDS, node.implicit.forget),
@@ -231,11 +240,12 @@ async def _reap(node: Node) -> None:
 
 
 def _catch_up(store: Store, reader: LogReader) -> None:
-    """Changes that were on disk in the log, but not yet in the store, when the process ended."""
-    missing: list[Changed] = []
+    """Changes and declarations that were on disk in the log, but not yet in the store, when the process ended."""
+    missing: list[Changed | Declared] = []
     for _, payload in reader.frames(max(store.applied(), reader.start()), reader.end()):
-        if is_change(payload) and isinstance(record := decode(payload), Changed):
-            missing.append(record)
+        if is_change(payload) or is_declaration(payload):
+            record = decode(payload)
+            missing += [record] if not isinstance(record, Accepted) else []
     store.apply(missing)
 
 
@@ -256,10 +266,15 @@ def _remember_recent(node: Node, reader: LogReader) -> None:
 
 
 def _engine(
-    settings: Settings, base_url: str, store: Store, reader: LogReader, stack: contextlib.AsyncExitStack
+    settings: Settings,
+    base_url: str,
+    store: Store,
+    reader: LogReader,
+    stack: contextlib.AsyncExitStack,
+    judges: Judges,
 ) -> EmbeddedEngine | OutboxEngine:
     if settings.engine == "embedded":
-        return EmbeddedEngine(Flow(base_url), store, reader)
+        return EmbeddedEngine(Flow(base_url, judge=judges.in_loop), store, reader, judges)
     outbox = Outbox.open(settings.data / "outbox.db")
     stack.callback(outbox.close)
     return OutboxEngine(store, outbox)

@@ -15,6 +15,7 @@ import msgspec
 from tocsin.app.beginning import beginning
 from tocsin.app.consumers import Consumers, Consuming
 from tocsin.app.current import CurrentMessages
+from tocsin.app.declaring import Declaring
 from tocsin.app.direct import Direct
 from tocsin.app.duplicates import Duplicates, key_of_all
 from tocsin.app.embedded import EmbeddedEngine
@@ -22,6 +23,7 @@ from tocsin.app.implicit.implicit import Implicit
 from tocsin.app.interactions import Interactions
 from tocsin.app.lease import granted, standing
 from tocsin.app.outbox_engine import OutboxEngine
+from tocsin.app.pull_feeds import Feeding
 from tocsin.app.pulling import PullPoints
 from tocsin.app.pulls import Addressed, Pulls, Waited, open_to_all, said_to_all
 from tocsin.app.registrations import Registrations
@@ -31,10 +33,11 @@ from tocsin.app.settings import Settings
 from tocsin.app.synchronising import Synchronising
 from tocsin.app.topic_space import TopicSpace
 from tocsin.app.topics import TopicCounts
+from tocsin.app.tracing import Tracing
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
 from tocsin.flow.services import NOTIFIERS, door_of, told
-from tocsin.matching.engine import notifier_of
+from tocsin.matching.services import notifier_of
 from tocsin.mediation import cloudevents
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.operations import Ended, EndStatus, Renew, Start, Subscribe
@@ -44,7 +47,7 @@ from tocsin.model.filters import ForNotifier
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.names import Topic
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, State, Subscription
 from tocsin.routing.implicit.messages import Copy
@@ -52,6 +55,7 @@ from tocsin.store.codec import encode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import CannotAppend, LogFull
+from tocsin.store.judge import Judges
 from tocsin.store.log import Log
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.errors import BadAddress
@@ -60,7 +64,7 @@ from tocsin.wire.port import Allowed, Seen
 _Waiting = tuple["asyncio.Future[int]", int, Waited]
 
 
-class Node(Registry, Pulls, Synchronising, Consuming):
+class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
     """Implements `tocsin.wire.port.Broker`. Made by `tocsin.app.lifecycle.open_node`, inside the running loop."""
 
     implicit: Implicit  # set when it is opened
@@ -75,7 +79,9 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         engine: EmbeddedEngine | OutboxEngine,
         sending: Sending,
         guard: AddressGuard,
+        judges: Judges,
     ) -> None:
+        super().__init__(store.known())
         self.name, self.settings, self.base_url = name, settings, base_url
         self.body_limit = settings.limits.body_bytes
         self.log, self.store, self.engine, self.sending = log, store, engine, sending
@@ -86,12 +92,15 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         self._waiting: deque[_Waiting] = deque()
         self.duplicates = Duplicates(settings.limits.dedup_window)
         self.topic_counts = TopicCounts.load(store)
-        self.pulling, self.current = PullPoints(store, settings, self.now), CurrentMessages(store.current_messages)
+        self.judges, self.current = judges, CurrentMessages(store.current_messages)
+        feeding = Feeding(base_url, judges, sending.unjudged, sending.filters.delivered)
+        self.pulling = PullPoints(store, settings, self.now, feeding)
         self.topic_space = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed)
         self.publishers = Registrations(store.registrations, guard, base_url, self.now)
         self.consumers = Consumers(settings, base_url, store, self._subscriptions, self._changing, self.cancel)
         kept = settings.implicit.retention
         self.interactions = Interactions(self, store.requests, settings.data / "log", kept)
+        self.traces = Tracing(self, settings.data / "log", judges.aside)
         self.accepted: Counter[str] = Counter()
         self.repeated = 0
         self.on_ended: Callable[[Subscription], None] = lambda _: None
@@ -129,6 +138,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         for notification in said_to_all(notifications):
             self.topic_space.check(notification.topic)
         check_expiry(notifications)
+        self.check_content_topics(said_to_all(notifications))
         if allowed is not None:
             for notification in notifications:
                 allowed(notification)
@@ -193,7 +203,8 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         name = SubscriptionId(uuid.uuid4().hex)
         self.consumers.check(consumer, request.end_to)
         consumer = self.consumers.asked(consumer, request.form)
-        made = Subscription(name, owner, consumer, request.end_to, request.form, request.filters, since, expires)
+        filters = self.resolved(request.filters)
+        made = Subscription(name, owner, consumer, request.end_to, request.form, filters, since, expires)
         await self._change(made)
         return made
 
@@ -220,7 +231,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
             consumer=self.consumers.asked(consumer, request.form),
             end_to=request.end_to,
             form=request.form,
-            filters=request.filters,
+            filters=self.resolved(request.filters),
             expires=granted(request.expires, self.now(), limits.default_lease, limits.longest_lease),
         )
         await self._change(replaced)
@@ -257,8 +268,12 @@ class Node(Registry, Pulls, Synchronising, Consuming):
     async def resume(self, subscription: str) -> Subscription:
         return await self._turn(subscription, "active")
 
-    async def _turn(self, subscription: str, state: State) -> Subscription:
-        turned = msgspec.structs.replace(self.subscription(subscription), state=state)
+    async def suspend(self, subscription: str, reason: str) -> Subscription:
+        """As if it were paused, by us; who resumes it has put right what the reason says."""
+        return await self._turn(subscription, "suspended", reason)
+
+    async def _turn(self, subscription: str, state: State, reason: str = "") -> Subscription:
+        turned = msgspec.structs.replace(self.subscription(subscription), state=state, reason=reason)
         await self._change(turned)
         return turned
 
@@ -361,6 +376,10 @@ class Node(Registry, Pulls, Synchronising, Consuming):
                 continue
             if isinstance(what, Changed):
                 self._apply(what)
+            elif isinstance(what, Declared):
+                self.known.declare(what.what)
+                self.engine.declared(what)
+                self.pulling.declared(what)
             else:
                 if not told:
                     self.engine.accepted(offset, open_to_all(what))
@@ -384,6 +403,7 @@ class Node(Registry, Pulls, Synchronising, Consuming):
         else:
             self._subscriptions[subscription.id] = subscription
             self._dialects[subscription.id] = subscription.form.dialect
+        self.sending.filters.changed(before, change)
         self.consumers.changed(before, subscription)
         self.engine.changed(change)
         self.pulling.changed(change)

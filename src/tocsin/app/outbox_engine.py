@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tocsin.app.sending import turn
+from tocsin.app.sending import Waits, turn
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place, weight
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.records import Changed
+from tocsin.model.records import Changed, Declared, Position
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.outbox import Outbox, Row
@@ -46,6 +46,9 @@ class OutboxEngine:
             self._standing.add(change.subscription.id)
         turn(self.deliverer, change.subscription)
 
+    def declared(self, declared: Declared) -> None:
+        """Spark reads it from the log, too."""
+
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
         """Spark reads it from the log."""
 
@@ -55,6 +58,17 @@ class OutboxEngine:
 
     def settled(self, entry: Entry) -> None:
         self._settled.append(entry.place[0])
+
+    def waits(self) -> Waits:
+        """Of the first rows of a subscription: what is behind those is as good as waiting."""
+
+        def waits(subscription: SubscriptionId, at: Position, index: int) -> bool | None:
+            if at.offset >= self.held_from():
+                return None
+            rows = self._outbox.backlog(subscription, 0, ROWS)
+            return len(rows) == ROWS or any((each.at, each.index) == (at, index) for _, each in rows)
+
+        return waits
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         rows = await asyncio.to_thread(self._outbox.backlog, subscription, after[0], limit)

@@ -3,13 +3,16 @@
 import asyncio
 import contextlib
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tocsin.app.embedded import bytes_of, matchable
 from tocsin.flow.pull_points import pulled_by
 from tocsin.matching.engine import Engine, matches
+from tocsin.matching.judging import Undecided
+from tocsin.matching.known import Known
+from tocsin.model.declared import Declaration
 from tocsin.model.filters import NOTHING
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
@@ -17,6 +20,7 @@ from tocsin.model.records import Accepted, Changed
 from tocsin.model.subscription import Subscription
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
+from tocsin.store.judge import Judges
 from tocsin.store.log_reader import LogReader
 from tocsin.store.paging import PAGE_BYTES
 
@@ -30,12 +34,24 @@ class Progress(Protocol):
     async def save(self) -> None: ...
 
 
+class Feeding(NamedTuple):
+    """Where we are reached, who evaluates what no index holds, and who is told when that is or cannot be done."""
+
+    base_url: str
+    judges: Judges
+    unjudged: Callable[[Notification, Subscription, str], None]
+    wanted: Callable[[SubscriptionId], None]
+
+
 class Feeds:
     """True while a notification can match one of them; who reads the log does not count until it has caught up."""
 
-    def __init__(self, store: Store, put: Callable[[str, str, Notification], None], log: Path) -> None:
-        self._store, self._put, self._log = store, put, log
-        self._engine = Engine()
+    def __init__(
+        self, store: Store, put: Callable[[str, str, Notification], None], log: Path, feeding: Feeding
+    ) -> None:
+        self._store, self._put, self._log, self._feeding = store, put, log, feeding
+        self._known = Known()
+        self._engine = Engine(self._known, feeding.judges.in_loop, feeding.base_url)
         self._standing: dict[str, Subscription] = {}
         self.lagging: dict[str, int] = {}  # the next record to read
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -48,11 +64,20 @@ class Feeds:
 
     def match(self, notification: Notification) -> list[tuple[str, str]]:
         """By which subscription, into which pull point."""
-        found = self._engine.match(notification)
+        self._feeding.judges.in_loop.begin()
+        found, undecided = self._engine.match(notification)
+        for subscription, reason in undecided:
+            self._feeding.unjudged(notification, subscription, reason)
+        for subscription in found:
+            self._feeding.wanted(subscription.id)
         return [(each.id, point) for each in found if (point := pulled_by(each)) is not None]
+
+    def declare(self, what: Declaration) -> None:
+        self._known.declare(what)
 
     def stand(self, subscription: Subscription) -> None:
         self._standing[subscription.id] = subscription
+        self._feeding.judges.in_loop.expect(subscription.filters)
         if subscription.id not in self.lagging and subscription.filters != (NOTHING,):
             self._engine.apply(subscription)
 
@@ -117,27 +142,41 @@ class Feeds:
     async def _read_page(self, name: str, at: int, stop: int) -> None:
         found, stop = await asyncio.to_thread(self._wanted, name, at, stop)
         if self.lagging.get(name) == at and (point := pulled_by(self._standing[name])) is not None:
-            for each in found:
-                self._put(point, name, each)
+            for each, problem in found:
+                if problem is None:
+                    self._put(point, name, each)
+                else:
+                    self._feeding.unjudged(each, self._standing[name], problem)
             self.lagging[name] = stop
 
-    def _wanted(self, name: str, start: int, stop: int) -> tuple[list[Notification], int]:
+    def _wanted(self, name: str, start: int, stop: int) -> tuple[list[tuple[Notification, str | None]], int]:
         """Each as of the state it met, and where the page ends, by records or by bytes.
 
         What is older than the subscription meets its first state.
         """
         history = self._store.history(SubscriptionId(name))
-        offsets = [change.at.offset for change in history]
-        found: list[Notification] = []
+        offsets, known = [change.at.offset for change in history], self._store.known_along(start, stop)
+        found: list[tuple[Notification, str | None]] = []
         left = PAGE_BYTES
         with contextlib.closing(LogReader(self._log)) as reader:
             for offset, payload in reader.kept_frames(start, stop):
                 if is_change(payload) or not isinstance(record := decode(payload), Accepted):
                     continue
                 state = history[max(0, bisect_right(offsets, offset) - 1)].subscription
-                wanted = [each for each in matchable(record) if matches(state, each)]
+                wanted = list(self._wanted_by(state, matchable(record), known.at(offset)))
                 found += wanted
-                left -= sum(map(bytes_of, wanted))
+                left -= sum(bytes_of(each) for each, _ in wanted)
                 if left <= 0:
                     return found, offset + 1
         return found, stop
+
+    def _wanted_by(
+        self, subscription: Subscription, notifications: Sequence[Notification], known: Known
+    ) -> Iterator[tuple[Notification, str | None]]:
+        """Also those of which that cannot be told, and why."""
+        for each in notifications:
+            try:
+                if matches(subscription, each, known, self._feeding.judges.aside, self._feeding.base_url):
+                    yield each, None
+            except Undecided as problem:
+                yield each, str(problem)

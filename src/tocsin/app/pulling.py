@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tocsin.app.embedded import readable
-from tocsin.app.pull_feeds import Feeds
+from tocsin.app.pull_feeds import Feeding, Feeds
 from tocsin.app.pull_point import PullPoint
 from tocsin.app.settings import Settings
 from tocsin.flow.lifetime import overdue
@@ -13,7 +13,7 @@ from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.mediation.operations import Held
 from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.store.codec import decode
@@ -45,11 +45,11 @@ class PullPoints:
     That commit is shared by all who wait for one, as in the log: each waits for the saving that begins after it asked.
     """
 
-    def __init__(self, store: Store, settings: Settings, now: Callable[[], Instant]) -> None:
+    def __init__(self, store: Store, settings: Settings, now: Callable[[], Instant], feeding: Feeding) -> None:
         self._table, self._store, self._now = store.pull_points, store, now
         self._most, self._lifetime = settings.limits.pull_queue, settings.delivery.lifetime
         self._points: dict[str, PullPoint] = {}
-        self.feeds = Feeds(store, self._put, settings.data / "log")
+        self.feeds = Feeds(store, self._put, settings.data / "log", feeding)
         self.pulled_to = 0
         self.put = self.handed_out = self.overflowed = 0
         self._saved_to = 0
@@ -67,17 +67,21 @@ class PullPoints:
         """As the last saving left it, then what the log has since."""
         self.pulled_to = self._saved_to = max(self._table.pulled_to() or 0, reader.start())
         self._before, self.feeds.lagging = {each.id: each for each in self._table.states()}, self._table.lagging()
+        for what in self._store.declared_as_of(self.pulled_to):
+            self.feeds.declare(what)
         for subscription in self._store.state_as_of(self.pulled_to):
             if pulled_by(subscription) is not None:
                 self._begin(subscription)
                 self.feeds.stand(subscription)
         self._skip_what_nobody_pulls(reader.end())
         for offset, payload in reader.kept_frames(self.pulled_to, reader.end()):
-            record = decode(payload)
-            if isinstance(record, Changed):
-                self.changed(record)
-            else:
-                self._accept_again(record)
+            match decode(payload):
+                case Changed() as change:
+                    self.changed(change)
+                case Declared() as declared:
+                    self.declared(declared)
+                case Accepted() as record:
+                    self._accept_again(record)
             self.pulled_to = offset + 1
         self._before = {}
         self.feeds.resume(self)
@@ -95,6 +99,10 @@ class PullPoints:
             self.feeds.stand(subscription)  # the saving that has its state has all it read of the past
         else:
             self.feeds.change(change, self)
+
+    def declared(self, declared: Declared) -> None:
+        self.feeds.declare(declared.what)
+        self.pulled_to = declared.at.offset + 1
 
     def accepted(self, notifications: Sequence[Notification]) -> None:
         """Called only while `feeds` are there."""
@@ -211,7 +219,9 @@ class PullPoints:
         if self.feeds.any():
             return
         later = (each for each in self._store.changes(since=self.pulled_to) if pulled_by(each.subscription) is not None)
-        self.pulled_to = min(end, next((each.at.offset for each in later), end))
+        before, self.pulled_to = self.pulled_to, min(end, next((each.at.offset for each in later), end))
+        for declared in self._store.declarations(since=before, before=self.pulled_to):
+            self.feeds.declare(declared.what)
         self._note_progress()
 
     def _accept_again(self, record: Accepted) -> None:

@@ -13,7 +13,7 @@ from tocsin.mediation.operations import CreatePullPoint, Held, Pulled, Renew, Su
 from tocsin.model.filters import NOTHING, TopicIs
 from tocsin.model.identity import SECOND, Instant, after
 from tocsin.model.notification import Notification
-from tocsin.model.records import Changed
+from tocsin.model.records import Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.store.pull_points import PointState
@@ -26,7 +26,7 @@ class Addressed(Struct, frozen=True):
     notifications: Sequence[Notification]
 
 
-Waited = Sequence[Notification] | Addressed | Changed  # what waits for the disk
+Waited = Sequence[Notification] | Addressed | Changed | Declared  # what waits for the disk
 
 
 def open_to_all(what: Sequence[Notification] | Addressed) -> Sequence[Notification]:

@@ -11,6 +11,8 @@ from tocsin.app.sending import Sending
 from tocsin.app.topic_space import TopicSpace
 from tocsin.app.topics import TopicCounts
 from tocsin.delivery.demand import allows
+from tocsin.matching.known import Known
+from tocsin.matching.resolving import as_said
 from tocsin.matching.topics import TopicIndex
 from tocsin.mediation import draft_properties
 from tocsin.mediation.operations import RegisterPublisher
@@ -36,6 +38,7 @@ class Registry:
     """A base of `Node`, which has these."""
 
     base_url: str
+    known: Known
     publishers: Registrations
     topic_space: TopicSpace
     topic_counts: TopicCounts
@@ -79,7 +82,7 @@ class Registry:
             registration = self.registration(resource)
             drafts = draft_properties.registration_table(registration, now)
             return registration_properties(registration, asked, now, drafts)
-        subscription = self._addressed(self.subscription(resource))
+        subscription = as_said(self._addressed(self.subscription(resource)), self.known)
         created = self._created(resource) if any(each.local == CREATION_TIME.local for each in asked) else None
         drafts = draft_properties.subscription_table(subscription, now, created)
         return subscription_properties(subscription, asked, now, created, drafts)

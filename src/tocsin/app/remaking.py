@@ -5,6 +5,7 @@ from bisect import bisect_right
 import msgspec
 
 from tocsin.flow.flow import Flow, normalise, unmade
+from tocsin.flow.pull_points import pulled_by
 from tocsin.model.delivery import Delivery
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
@@ -28,7 +29,7 @@ class Remaking:
 
     def _made(self, delivery: Delivery) -> Delivery:
         said, subscription = self._notification(delivery), self._subscription(delivery)
-        if said is None or subscription is None:
+        if said is None or subscription is None or pulled_by(subscription) is not None:  # a pull point is not sent to
             return delivery
         try:
             return self._flow.deliver(said, subscription)

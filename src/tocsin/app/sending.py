@@ -9,16 +9,19 @@ from typing import Protocol
 import msgspec
 
 from tocsin.app.failing import InARow
+from tocsin.app.filter_failures import FilterFailures
 from tocsin.app.notices import ENDING, EndNotices, Notice
 from tocsin.app.settings import DeliverySettings
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place, Undeliverable
+from tocsin.flow.flow import unmade
 from tocsin.flow.lifetime import too_late
+from tocsin.matching.judging import Undecided
 from tocsin.model.delivery import Delivery, Outcome
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.records import Changed
-from tocsin.model.subscription import Subscription
+from tocsin.model.records import Changed, Declared
+from tocsin.model.subscription import Position, Subscription
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import CannotAppend
@@ -29,6 +32,8 @@ MOST_TOLD = 100_000  # outcomes that wait for their log; the history is the poor
 FAILING = "failing"  # why a subscription is held that is about to be ended
 REDRIVEN = "again:"  # a lane of its own: what is tried again must not wait behind what is new, nor be taken for old
 _encode = msgspec.msgpack.Encoder().encode
+# Whether something waits to be sent, None for what was not matched yet; may be asked in a thread.
+Waits = Callable[[SubscriptionId, Position, int], bool | None]
 
 
 class Engine(Protocol):
@@ -39,11 +44,17 @@ class Engine(Protocol):
 
     def changed(self, change: Changed) -> None: ...
 
+    def declared(self, declared: Declared) -> None: ...
+
     def accepted(self, offset: int, notifications: Sequence[Notification]) -> None: ...
 
     def prepare(self, entry: Entry) -> Delivery: ...
 
     def settled(self, entry: Entry) -> None: ...
+
+    def waits(self) -> Waits:
+        """As of now."""
+        ...
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]: ...
 
@@ -61,7 +72,7 @@ class Sending:
         self.engine: Engine | None = None
         self.remake: Callable[[DeadLetter], DeadLetter] = lambda letter: letter
         self.notices = EndNotices()
-        self.in_a_row = InARow(asked.end_after)
+        self.in_a_row, self.filters = InARow(asked.end_after), FilterFailures()
         self.delivered: Counter[SubscriptionId] = Counter()
         self._told: list[Outcome] = []
         self._dead: list[DeadLetter] = []
@@ -100,8 +111,9 @@ class Sending:
             return
         if result == "delivered":
             self.delivered[outcome.match.subscription] += 1
-            if self.in_a_row.counts:
+            if self.in_a_row.counts or self.filters.counts:
                 self.in_a_row.delivered(outcome.match.subscription)
+                self.filters.delivered(outcome.match.subscription)
         if type(letter) is DeadLetter:
             self._redriven.append(letter.id)
             if result == "delivered":
@@ -110,9 +122,14 @@ class Sending:
             self.engine.settled(entry)
         if result == "dead":
             self._bury(delivery, outcome, letter.attempts if isinstance(letter, DeadLetter) else 0)
-            if not isinstance(letter, DeadLetter) and self.in_a_row.died(outcome):
-                assert self.engine is not None
-                self.engine.deliverer.hold(entry.subscription, FAILING)
+            if not isinstance(letter, DeadLetter):
+                self._died(entry, outcome)
+
+    def _died(self, entry: Entry, outcome: Outcome) -> None:
+        self.filters.died(outcome)
+        if self.in_a_row.died(outcome):
+            assert self.engine is not None
+            self.engine.deliverer.hold(entry.subscription, FAILING)
 
     def _told_of_the_end(self, entry: Entry, outcome: Outcome) -> None:
         """Its lane has served; not at once, for the deliverer is not done with it."""
@@ -194,6 +211,14 @@ class Sending:
         self._passed_over = subscription
         self.engine.deliverer.restart(subscription, place)
         self._passed_over = None
+
+    def unjudged(self, notification: Notification, subscription: Subscription, reason: str) -> None:
+        """For a pull point, which no delivery would tell of it."""
+        made = unmade(notification, subscription, Undecided(reason))
+        now, detail = Instant(time.time_ns()), made.body.decode()
+        outcome = Outcome(made.match, made.at, made.index, now, "dead", 0, detail)
+        self.bury(made, outcome)
+        self.filters.died(outcome)
 
     def bury(self, delivery: Delivery, outcome: Outcome) -> None:
         self._told.append(outcome)

@@ -56,6 +56,8 @@ class Limits(Struct, frozen=True):
     pull_idle: Duration = 86_400.0
     waiting_bytes: Size = 64 << 20
     outbox_rows: Count = 1_000_000
+    filter_seconds: Duration = 0.1
+    filter_failures: Count = 3
 
 
 class LogSettings(Struct, frozen=True):

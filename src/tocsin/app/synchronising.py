@@ -8,10 +8,13 @@ from tocsin.app.pulling import PullPoints
 from tocsin.app.sending import Sending
 from tocsin.flow.pull_points import pulled_by
 from tocsin.matching.engine import matches_filters
+from tocsin.matching.judging import Undecided
+from tocsin.matching.known import Known
 from tocsin.mediation.onvif_properties import initialised
 from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
+from tocsin.store.judge import Judges
 
 MOST_TOLD = 1000
 
@@ -23,6 +26,8 @@ class Synchronising:
     pulling: PullPoints
     current: CurrentMessages
     sending: Sending
+    known: Known
+    judges: Judges
 
     def now(self) -> Instant:
         raise NotImplementedError
@@ -47,5 +52,14 @@ class Synchronising:
     def _standing(self, asking: Subscription) -> Iterator[Notification]:
         name = uuid4().hex
         for each in self.current.latest(MOST_TOLD):
-            if matches_filters(asking, each) and (told := initialised(each, name)) is not None:
+            if self._wants(asking, each) and (told := initialised(each, name)) is not None:
                 yield told
+
+    def _wants(self, asking: Subscription, notification: Notification) -> bool:
+        judge = self.judges.in_loop
+        judge.begin()
+        try:
+            return matches_filters(asking, notification, self.known, judge, self.base_url)
+        except Undecided as problem:
+            self.sending.unjudged(notification, asking, str(problem))
+            return False

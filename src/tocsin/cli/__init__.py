@@ -19,9 +19,13 @@ from tocsin.cli import (
     mediation,
     notifiers,
     pipeline,
+    producers,
     secrets,
+    spaces,
     subscriptions,
     topics,
+    trace,
+    types,
     users,
 )
 
@@ -32,7 +36,7 @@ application = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for commands in (broker, clients, mediation, letters, configuration, doctor):
+for commands in (broker, clients, mediation, letters, trace, configuration, doctor):
     commands.register(application)
 application.add_typer(pipeline.application, name="pipeline")
 application.add_typer(benches.application, name="bench")
@@ -45,6 +49,9 @@ application.add_typer(secrets.application, name="secrets")
 application.add_typer(users.application, name="users")
 application.add_typer(subscriptions.application, name="subscriptions")
 application.add_typer(topics.application, name="topics")
+application.add_typer(spaces.application, name="spaces")
+application.add_typer(types.application, name="types")
+application.add_typer(producers.application, name="producers")
 
 
 def _tell_version(asked: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tocsin.cli import filter_options as asked_for
 from tocsin.cli import options
 from tocsin.cli.connection import Connection, connected, read
 from tocsin.cli.output import WRONG_USE, fail, give, say, until_signalled
@@ -43,6 +44,9 @@ def publish(
     kind: Annotated[str | None, typer.Option("--type", help="The CloudEvents type.")] = None,
     media_type: Annotated[str | None, typer.Option(help="By default what the file's name or first byte says.")] = None,
     message_id: Annotated[str | None, typer.Option("--id", help="The message id; repeating it is harmless.")] = None,
+    content_topic: Annotated[
+        str, typer.Option(metavar="SPACE:POINT", help="A point of an information space, e.g. weather:Troy,NY/29/48.9.")
+    ] = "",
     json: options.Json = False,
 ) -> None:
     """Publish one notification; returns when the broker has it on disk."""
@@ -61,6 +65,7 @@ def publish(
             producer=producer,
             kind=kind,
             message_id=message_id,
+            content_topic=content_topic,
         )
         give({"id": name}) if json else say(f"accepted as {name}")
 
@@ -75,6 +80,11 @@ def subscribe(
     topic: Topic = "",
     topic_dialect: TopicDialect = "full",
     namespace: options.Namespace = None,
+    content: asked_for.Content = "",
+    content_language: asked_for.ContentLanguage = "xpath",
+    types: asked_for.Types = None,
+    producers: asked_for.Producers = None,
+    box: asked_for.Box = "",
     expires: Expires = "",
     start: From = None,
     mode: Annotated[
@@ -95,6 +105,7 @@ def subscribe(
     if pulled and not show:
         fail("--pull goes with --print; `tocsin pull` fetches from a pull point", WRONG_USE)
     about: dict[str, Any] = _about(topic, topic_dialect, namespace, expires, start)
+    about |= _filters(content, content_language, types, producers, box)
     form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent, "thin": thin}
     if pulled and form != {"mode": "", "together": 1, "secret": "", "consent": False, "thin": False}:
         names = "--mode, --together, --secret, --consent and --thin"
@@ -207,6 +218,11 @@ def pull(
     topic: Topic = "",
     topic_dialect: TopicDialect = "full",
     namespace: options.Namespace = None,
+    content: asked_for.Content = "",
+    content_language: asked_for.ContentLanguage = "xpath",
+    types: asked_for.Types = None,
+    producers: asked_for.Producers = None,
+    box: asked_for.Box = "",
     expires: Expires = "",
     start: From = None,
     wait: Annotated[str, typer.Option(help="How long to wait for the first message, such as 30s.")] = "0s",
@@ -216,9 +232,10 @@ def pull(
     destroy: Annotated[bool, typer.Option("--destroy", help="Destroy POINT afterwards.")] = False,
     json: options.Json = False,
 ) -> None:
-    """Fetch what waits in a pull point, or in one of its own that is about --topic."""
+    """Fetch what waits in a pull point, or in one of its own that is about --topic and what else is asked for."""
     seconds, about = _seconds(wait), _about(topic, topic_dialect, namespace, expires, start)
-    if point is not None and (topic or start or expires or keep):
+    about |= _filters(content, content_language, types, producers, box)
+    if point is not None and (topic or content or types or producers or box or start or expires or keep):
         fail("what a pull point is about was said when it was made: leave POINT out to make another", WRONG_USE)
     if point is None and destroy:
         fail("a pull point of its own is destroyed anyway, unless you say --keep", WRONG_USE)
@@ -323,6 +340,22 @@ def _about(
         "namespaces": options.pairs(namespace),
         "expires": expires,
         "start": start,
+    }
+
+
+def _filters(
+    content: str, language: str, types: list[str] | None, producers: list[str] | None, box: str
+) -> dict[str, Any]:
+    from tocsin.client.filters import LANGUAGES
+
+    if language not in LANGUAGES:
+        fail(f"--content-language {language!r} is not known; choose one of {', '.join(LANGUAGES)}", WRONG_USE)
+    return {
+        "content": content,
+        "content_language": language,
+        "types": types or (),
+        "producers": producers or (),
+        "box": box,
     }
 
 

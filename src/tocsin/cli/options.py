@@ -17,7 +17,9 @@ Setting = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Broker = Annotated[str, typer.Option(help="The broker's address.")]
-Namespace = Annotated[list[str] | None, typer.Option(metavar="PREFIX=URI", help="A prefix that the topic uses.")]
+Namespace = Annotated[
+    list[str] | None, typer.Option(metavar="PREFIX=URI", help="A prefix that the topic or another filter uses.")
+]
 DEFAULT_BROKER = "http://127.0.0.1:8080"
 
 

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, Unpack
+from typing import Self, Unpack, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from tocsin.client.json_speech import JSON, JsonSpeech, decoded
 from tocsin.client.soap_speech import SoapSpeech
 from tocsin.client.speech import Speech
 from tocsin.client.values import (
+    About,
     Ended,
     Expires,
     Lease,
@@ -32,11 +33,13 @@ from tocsin.client.values import (
     Status,
     expires_text,
     topic_of,
+    topic_of_space,
     wanted,
 )
 from tocsin.client.world import Notifiers, World
 from tocsin.mediation import cloudevents
 from tocsin.mediation.dialects import NAMES
+from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import MessageId
 from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification, Payload
@@ -101,8 +104,13 @@ class Client(Interacting):
         producer: str = "",
         kind: QName | str | None = None,
         message_id: str | None = None,
+        content_topic: str = "",
     ) -> str:
-        """The id under which it was accepted, and is on disk; repeating it with that id is harmless."""
+        """The id under which it was accepted, and is on disk; repeating it with that id is harmless.
+
+        `content_topic` is a point of an information space, such as weather:Piscataway,NJ/29/48.9; without a topic it
+        is about the topic named after that space.
+        """
         notification = Notification(
             MessageId(message_id or f"urn:uuid:{uuid.uuid4()}"),
             requests.NOWHERE,
@@ -111,9 +119,9 @@ class Client(Interacting):
             "raw",
             "",
             producer,
-            topic_of(topic),
+            topic_of(topic if topic != NO_TOPIC or not content_topic else topic_of_space(content_topic)),
             kind,
-            (),
+            ((CONTENT_TOPIC, content_topic),) if content_topic else (),
             Payload(media_type, payload),
         )
         await self._speech.publish(notification)
@@ -126,6 +134,11 @@ class Client(Interacting):
         topic: str = "",
         topic_dialect: str = "full",
         namespaces: Namespaces = (),
+        content: str = "",
+        content_language: str = "xpath",
+        types: Sequence[str] = (),
+        producers: Sequence[str] = (),
+        box: str = "",
         expires: Expires = "",
         mode: Mode = "",
         together: int = 1,
@@ -138,17 +151,26 @@ class Client(Interacting):
         """What is about `topic`, or everything, is sent to the address `consumer` from now on.
 
         `topic` is an expression in `topic_dialect`: simple, concrete, full or concrete-set, with prefixes from
-        `namespaces`. `mode` is wrapped (Notify, Wrap, structured) or raw (UseRaw, Unwrap, binary); by default what the
-        dialect prefers. Up to `together` notifications come in one message, where the format has room for several.
-        With `start` it begins in the past: at an offset of the log, or a time. `secret` is the name of a secret at the
-        broker that deliveries are signed or authorised with, `consent` has the consumer asked first, and `end_to` is
-        who is told of an end that nobody asked for (WS-Eventing). With `thin` the consumer is told of each message
-        without its data, which `fetch` gets.
+        `namespaces`. What else is said must hold as well: `content` is an expression in `content_language` (xpath,
+        items or jsonpath over the payload, cesql over the attributes, xpath-envelope over the message as delivered,
+        xpath-producer or sparql over what the producer declared); `types` are names of payload elements or of
+        CloudEvents, `producers` addresses or category:NAME, one of each is enough; `box` is a region of an information
+        space, such as weather:*,NJ/>25/<50. `mode` is wrapped (Notify, Wrap, structured) or raw (UseRaw, Unwrap,
+        binary); by default what the dialect prefers. Up to `together` notifications come in one message, where the
+        format has room for several. With `start` it begins in the past: at an offset of the log, or a time. `secret` is
+        the name of a secret at the broker that deliveries are signed or authorised with, `consent` has the consumer
+        asked first, and `end_to` is who is told of an end that nobody asked for (WS-Eventing). With `thin` the consumer
+        is told of each message without its data, which `fetch` gets.
         """
         options = Options(
             topic=topic,
             topic_dialect=topic_dialect,
             namespaces=namespaces,
+            content=content,
+            content_language=content_language,
+            types=types,
+            producers=producers,
+            box=box,
             expires=expires,
             mode=mode,
             together=together,
@@ -179,18 +201,9 @@ class Client(Interacting):
     async def unsubscribe(self, subscription: Lease | str) -> None:
         await self._speech.unsubscribe(self._lease(subscription))
 
-    async def create_pull_point(
-        self,
-        *,
-        topic: str = "",
-        topic_dialect: str = "full",
-        namespaces: Namespaces = (),
-        expires: Expires = "",
-        start: Start | None = None,
-    ) -> PullPoint:
-        """A place where what is about `topic` waits until it is pulled: for those who have no address."""
-        options = Options(topic=topic, topic_dialect=topic_dialect, namespaces=namespaces, expires=expires, start=start)
-        return await self._speech.create_pull_point(wanted("", options))
+    async def create_pull_point(self, **about: Unpack[About]) -> PullPoint:
+        """A place where what is wanted, said as to `subscribe`, waits until it is pulled: for who has no address."""
+        return await self._speech.create_pull_point(wanted("", cast(Options, about)))
 
     async def pull(self, point: Lease | str, *, limit: int = 100, wait: float = 0.0) -> Sequence[Notification]:
         """What waits there, up to so many; when nothing does, after `wait` seconds at most. What is given is gone."""
@@ -270,21 +283,11 @@ class Client(Interacting):
                 yield lease
 
     @contextlib.asynccontextmanager
-    async def pulling(
-        self,
-        *,
-        topic: str = "",
-        topic_dialect: str = "full",
-        namespaces: Namespaces = (),
-        expires: Expires = "",
-        start: Start | None = None,
-    ) -> AsyncIterator[PullPoint]:
+    async def pulling(self, **about: Unpack[About]) -> AsyncIterator[PullPoint]:
         """A pull point that is renewed while it is open, and destroyed on the way out."""
-        point = await self.create_pull_point(
-            topic=topic, topic_dialect=topic_dialect, namespaces=namespaces, expires=expires, start=start
-        )
+        point = await self.create_pull_point(**about)
         try:
-            async with keeping.renewed(self._speech, point, expires_text(expires)):
+            async with keeping.renewed(self._speech, point, expires_text(about.get("expires", ""))):
                 yield point
         finally:
             with contextlib.suppress(ClientError):

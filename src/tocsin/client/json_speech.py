@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 from msgspec import Raw, Struct
 
-from tocsin.client import reading, requests
+from tocsin.client import filters, reading, requests
 from tocsin.client.answers import ClientError
 from tocsin.client.connection import Connection, now
 from tocsin.client.values import Lease, PullPoint, Registration, Status, Wanted, lease
@@ -135,6 +135,7 @@ def _asked(wanted: Wanted) -> dict[str, Any]:
         "topic": wanted.topic or None,
         "topic_dialect": wanted.topic_dialect,
         "namespaces": dict(wanted.namespaces),
+        "filters": filters.documents(wanted),
         "expires": wanted.expires or None,
         "from": _start(wanted.start),
     }

@@ -3,16 +3,14 @@
 import uuid
 from collections.abc import Callable
 
+from tocsin.client import filters
 from tocsin.client.answers import ClientError
 from tocsin.client.values import Mode, Wanted, as_time
-from tocsin.markup import xml
 from tocsin.mediation import cloudevents, soap, templates
 from tocsin.mediation.dialects import BY_NAME, DIALECTS, NAMES
-from tocsin.mediation.namespaces import WSN
 from tocsin.mediation.rules import Dialect, Message
-from tocsin.mediation.topics import DIALECTS as TOPIC_DIALECTS
 from tocsin.mediation.topics import PUBLISH_DOOR
-from tocsin.mediation.writing import Expression, Markup, Value, write
+from tocsin.mediation.writing import Expression, Value, write
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
@@ -21,7 +19,6 @@ from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 
 NOWHERE = Position(Node(""), 0)
 Said = tuple[Pairs, bytes]
-_GRAMMARS = ("simple", "concrete", "full")
 
 
 # Which message asks for an operation
@@ -104,7 +101,7 @@ def subscription(dialect: Dialect, message: Message, wanted: Wanted, now: Instan
         "expires": expiry(dialect, wanted.expires, now),
         "start": None if wanted.start is None else str(wanted.start),
         "secret": wanted.secret or None,
-        **topic_filter(dialect, wanted.topic, wanted.topic_dialect, wanted.namespaces),
+        **filters.values(dialect, message, wanted),
         **_form(message, wanted.raw),
     }
     for name in ("end_to", "start", "secret"):
@@ -157,46 +154,18 @@ def expiry(dialect: Dialect, expires: str, now: Instant) -> str | None:
     return (expires if dialect.durations else as_time(expires, now)) or None
 
 
-def topic_filter(dialect: Dialect, topic: str, grammar: str, namespaces: Pairs) -> dict[str, Value]:
-    """One topic expression at each place a table may have for it."""
-    if not topic:
-        return {}
-    asked = Expression(topic, _grammar(dialect, grammar), namespaces, dialect.topic_attribute)
-    return {"filter": Markup(_topic_expression(asked)), "event_filter": asked, "topic_expression": asked}
-
-
 def topic_path(dialect: Dialect, topic: Topic) -> Expression:
     """A concrete topic with prefixes of our own."""
     prefixes: dict[str, str] = {}
     text = "/".join(_step(each, prefixes) for each in topic.steps)
     namespaces = tuple((prefix, uri) for uri, prefix in prefixes.items())
-    return Expression(text, _grammar(dialect, "concrete"), namespaces, dialect.topic_attribute)
+    return Expression(text, filters.grammar(dialect, "concrete"), namespaces, dialect.topic_attribute)
 
 
 def _step(step: QName, prefixes: dict[str, str]) -> str:
     if not step.namespace:
         return step.local
     return f"{prefixes.setdefault(step.namespace, f't{len(prefixes)}')}:{step.local}"
-
-
-def _grammar(dialect: Dialect, grammar: str) -> str:
-    """The URI by which that dialect calls one of the languages of topic expressions."""
-    if grammar in _GRAMMARS:
-        return dialect.topic_dialects[_GRAMMARS.index(grammar)]
-    known = {name: uri for uri, name in TOPIC_DIALECTS.items()}
-    if grammar not in known:
-        raise ClientError(f"the topic dialect {grammar!r} is not known; choose one of {', '.join(known)}")
-    return known[grammar]
-
-
-def _topic_expression(asked: Expression) -> bytes:
-    declared = b"".join(b" xmlns:%b=%b" % (prefix.encode(), xml.attribute(uri)) for prefix, uri in asked.namespaces)
-    return b'<wsnt:TopicExpression xmlns:wsnt="%b"%b Dialect=%b>%b</wsnt:TopicExpression>' % (
-        WSN.encode(),
-        declared,
-        xml.attribute(asked.dialect),
-        xml.text(asked.text),
-    )
 
 
 def dialect_named(name: str) -> Dialect:

@@ -1,6 +1,6 @@
 """What a client is given, and what it gives: the same whatever the dialect."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypedDict, get_args
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tocsin.client.answers import ClientError
 from tocsin.mediation import times
+from tocsin.mediation.topics import space_topic
 from tocsin.model import names
 from tocsin.model.identity import SECOND, Instant, Pairs
 from tocsin.model.names import NO_TOPIC, Topic
@@ -72,16 +73,26 @@ class Ended(Struct, frozen=True):
     reason: str
 
 
-class Options(TypedDict, total=False):
-    """What `Client.subscribe` takes besides the consumer."""
+class About(TypedDict, total=False):
+    """What a subscription or a pull point is about, and when."""
 
     topic: str
     topic_dialect: str
     namespaces: Namespaces
+    content: str
+    content_language: str
+    types: Sequence[str]
+    producers: Sequence[str]
+    box: str
     expires: Expires
+    start: Start | None
+
+
+class Options(About, total=False):
+    """What `Client.subscribe` takes besides the consumer."""
+
     mode: Mode
     together: int
-    start: Start | None
     secret: str
     consent: bool
     end_to: str
@@ -95,6 +106,11 @@ class Wanted(Struct, frozen=True):
     topic: str = ""
     topic_dialect: str = "full"
     namespaces: Pairs = ()
+    content: str = ""
+    content_language: str = "xpath"
+    types: tuple[str, ...] = ()
+    producers: tuple[str, ...] = ()
+    box: str = ""
     expires: str = ""
     mode: Mode = ""
     together: int = 1
@@ -113,12 +129,21 @@ class Wanted(Struct, frozen=True):
 def wanted(consumer: str, options: Options) -> Wanted:
     given = dict(options)
     given["namespaces"] = pairs_of(options.get("namespaces", ()))
+    given["types"] = _several(options.get("types", ()), "types")
+    given["producers"] = _several(options.get("producers", ()), "producers")
     given["expires"] = expires_text(options.get("expires", ""))
     given["start"] = start_text(options.get("start"))
     mode = options.get("mode", "")
     if mode not in get_args(Mode):
         raise ClientError(f"the mode {mode!r} is not known; choose one of {', '.join(get_args(Mode)[1:])}")
     return Wanted(consumer, **given)  # type: ignore[arg-type]
+
+
+def _several(names: Sequence[str], what: str) -> tuple[str, ...]:
+    """A text by itself is no list of names."""
+    if isinstance(names, str) or any(not each or each.split() != [each] for each in names):
+        raise ClientError(f"{what} is a list of names, each without white space")
+    return tuple(names)
 
 
 def pairs_of(namespaces: Namespaces) -> Pairs:
@@ -174,3 +199,10 @@ def topic_of(topic: Topic | str) -> Topic:
     if found is None:
         raise ClientError(f"{topic!r} is not a topic such as a/b or {{urn:x}}a/b")
     return found
+
+
+def topic_of_space(content_topic: str) -> Topic:
+    try:
+        return space_topic(content_topic)
+    except Refusal as refusal:
+        raise ClientError(refusal.text) from None

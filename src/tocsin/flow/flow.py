@@ -1,13 +1,15 @@
 """The way of a message between the log and the senders."""
 
-from collections.abc import Sequence
-
 from tocsin.flow.lifetime import expiry_of
 from tocsin.flow.services import NOTIFIERS, addressed_by
 from tocsin.flow.thin import thinned
-from tocsin.matching.engine import Engine
+from tocsin.matching.compiled import Compiled
+from tocsin.matching.engine import Engine, Matched, matches
+from tocsin.matching.judging import Judge, Undecided
+from tocsin.matching.known import Known
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import Reading, customise
+from tocsin.model.declared import Declaration
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.identity import Pairs, SubscriptionId
 from tocsin.model.notification import Notification
@@ -15,7 +17,9 @@ from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 
-__all__ = ["Flow", "normalise", "unmade"]
+__all__ = ["UNJUDGED", "Flow", "normalise", "unmade"]
+
+UNJUDGED = "its filter could not be evaluated: "
 
 
 def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notification, ...]:
@@ -25,11 +29,20 @@ def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notific
 
 
 class Flow:
-    """Subscriptions as of some offset, and what they make of notifications. `base_url` is where we are reached."""
+    """Subscriptions as of some offset, and what they make of notifications. `base_url` is where we are reached.
 
-    def __init__(self, base_url: str) -> None:
-        self._base_url = base_url
-        self._engine = Engine()
+    `known` is what was declared up to there, and goes on with `declare`; `base` is a snapshot to begin with.
+    """
+
+    def __init__(
+        self, base_url: str, known: Known | None = None, judge: Judge | None = None, base: Compiled | None = None
+    ) -> None:
+        self.base_url = base_url
+        self.known, self._judge = known or Known(), judge
+        self._engine = Engine(self.known, judge, base_url, base=base)
+
+    def declare(self, what: Declaration) -> None:
+        self.known.declare(what)
 
     def apply(self, subscription: Subscription) -> None:
         self._engine.apply(subscription)
@@ -37,13 +50,21 @@ class Flow:
     def remove(self, subscription: SubscriptionId) -> None:
         self._engine.remove(subscription)
 
-    def match(self, notification: Notification) -> Sequence[Subscription]:
+    def match(self, notification: Notification) -> Matched:
         return self._engine.match(notification)
+
+    def matched(self, subscription: Subscription, notification: Notification, known: Known) -> Matched:
+        """Whether one subscription wants it, by what was declared then."""
+        try:
+            wanted = matches(subscription, notification, known, self._judge, self.base_url)
+        except Undecided as problem:
+            return Matched([], [(subscription, str(problem))])
+        return Matched([subscription] if wanted else [], [])
 
     def deliver(self, notification: Notification, subscription: Subscription) -> Delivery:
         form = subscription.form
-        told = thinned(notification, form.dialect, self._base_url) if form.thin else notification
-        headers, body = customise(told, subscription, self._base_url)
+        told = thinned(notification, form.dialect, self.base_url) if form.thin else notification
+        headers, body = customise(told, subscription, self.base_url)
         to = subscription.consumer or Endpoint("")
         return _delivery(notification, subscription, to, headers, body)
 
@@ -55,10 +76,19 @@ class Flow:
 
 
 def unmade(notification: Notification, subscription: Subscription, problem: Exception) -> Delivery:
-    """What stands for a delivery that could not be written: it goes to the dead letters, with the reason."""
+    """What stands for a delivery that could not be written, or that nobody knows whether it is wanted.
+
+    It goes to the dead letters, with the reason. Tried again from there it is sent, if it can be written by then.
+    """
+    said = _said(problem, subscription).encode(errors="replace")
+    return _delivery(notification, subscription, subscription.consumer or Endpoint(""), (), said)
+
+
+def _said(problem: Exception, subscription: Subscription) -> str:
+    if isinstance(problem, Undecided):
+        return f"{UNJUDGED}{problem}"
     reason = problem.text if isinstance(problem, Refusal) else f"{type(problem).__name__}: {problem}"
-    said = f"it could not be written as {subscription.form.dialect}: {reason}"
-    return _delivery(notification, subscription, subscription.consumer or Endpoint(""), (), said.encode())
+    return f"it could not be written as {subscription.form.dialect}: {reason}"
 
 
 def _delivery(said: Notification, subscription: Subscription, to: Endpoint, headers: Pairs, body: bytes) -> Delivery:

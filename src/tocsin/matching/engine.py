@@ -1,116 +1,246 @@
 """The engine: takes subscriptions as they change, says who wants a notification."""
 
 from collections.abc import Iterable
+from operator import attrgetter
+from typing import NamedTuple
 
-from tocsin.matching.filters import satisfies
+from tocsin.matching.atoms import terms_of
+from tocsin.matching.combination import Combination
+from tocsin.matching.compiled import Compiled
+from tocsin.matching.evidence import Evidence
+from tocsin.matching.filters import satisfies_all
+from tocsin.matching.judging import Judge, Undecided
+from tocsin.matching.known import Known
+from tocsin.matching.services import notifier_of
+from tocsin.matching.statistics import NO_STATISTICS, Statistics
 from tocsin.matching.topics import TopicIndex
-from tocsin.model.filters import ForNotifier, TopicIs
+from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 
+_id = attrgetter("id")
 ROOM = 1 << 20  # so many candidates are remembered, over all topics
-_Candidate = tuple[Subscription, bool]  # and whether its place in the index says all
+
+
+class Matched(NamedTuple):
+    """Who wants a notification, in the order of their ids; and whose filters could not be evaluated, and why."""
+
+    wanted: list[Subscription]
+    undecided: list[tuple[Subscription, str]]
 
 
 class Engine:
-    """The first topic filter of a subscription is its key in the index; whatever else it asks is verified."""
+    """Subscriptions that ask for a topic expression or for everything are found by the topic alone, remembered for each
+    topic; all others by the combination of what they ask for. Under them may lie a snapshot, of which those hold that
+    did not change since."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        known: Known | None = None,
+        judge: Judge | None = None,
+        base_url: str = "",
+        statistics: Statistics = NO_STATISTICS,
+        base: Compiled | None = None,
+    ) -> None:
+        self.known = known or Known()
+        self._judge, self._base_url = judge, base_url
         self._subscriptions: dict[SubscriptionId, Subscription] = {}
         self._topics: TopicIndex[SubscriptionId] = TopicIndex()
         self._generic: dict[SubscriptionId, None] = {}
         self._services: dict[str, dict[SubscriptionId, None]] = {}  # by the notifier that tells them
-        self._candidates: dict[Topic, list[_Candidate]] = {}  # of topics seen before, until a change
+        self._candidates: dict[Topic, list[Subscription]] = {}  # of topics seen before, until a change
         self._room = ROOM
+        self._combined = Combination(self.known, statistics)
+        self._slots: dict[SubscriptionId, int] = {}
+        self._at_slot: list[Subscription | None] = []
+        self._base = base
+        self._over: set[SubscriptionId] = set()  # of the snapshot, those that changed since
+        for service in () if base is None else map(base.subscription, base.services):
+            self.apply(service)
 
     def apply(self, subscription: Subscription) -> None:
         """The new state of one subscription; an ended one leaves the index."""
-        self._forget()
+        old = self._standing_now(subscription.id)
+        asks_the_same = old is not None and old.filters == subscription.filters and old.form == subscription.form
+        if asks_the_same and subscription.state != "ended":
+            self._exchange(subscription)
+            return
         self.remove(subscription.id)
-        if subscription.state == "ended":
+        if subscription.state != "ended":
+            self._add(subscription)
+
+    def remove(self, subscription: SubscriptionId) -> None:
+        """It leaves the index, if it is there, though it may go on elsewhere."""
+        if (old := self._standing_now(subscription)) is not None:
+            self._remove(old)
+        if self._base is not None and subscription in self._base:
+            self._over.add(subscription)
+
+    def match(self, notification: Notification) -> Matched:
+        """As of its position and accept time."""
+        topic, at, when = notification.topic, notification.at, notification.when
+        if notification.addressee:
+            return self._told(notification)
+        candidates = self._candidates.get(topic)
+        if candidates is None:
+            candidates = self._remember(topic)
+        wanted = [each for each in candidates if each.wants_at(at, when)]
+        if not self._slots and self._base is None:
+            return Matched(wanted, [])
+        return self._with_combined(wanted, notification)
+
+    def statistics(self) -> Statistics:
+        return self._combined.statistics()
+
+    def __contains__(self, subscription: SubscriptionId) -> bool:
+        return self._standing_now(subscription) is not None or self._is_below(subscription)
+
+    def __len__(self) -> int:
+        return (
+            len(self._subscriptions)
+            + len(self._slots)
+            + (0 if self._base is None else len(self._base) - len(self._over))
+        )
+
+    def _standing_now(self, subscription: SubscriptionId) -> Subscription | None:
+        slot = self._slots.get(subscription)
+        return self._subscriptions.get(subscription) if slot is None else self._at_slot[slot]
+
+    def _is_below(self, subscription: SubscriptionId) -> bool:
+        return self._base is not None and subscription not in self._over and subscription in self._base
+
+    def _told(self, notification: Notification) -> Matched:
+        """What a notifier says is for its service alone."""
+        found = [self._subscriptions[each] for each in sorted(self._services.get(notification.addressee, ()))]
+        return self._verified(found, Evidence(notification, self.known, self._judge, self._base_url))
+
+    def _with_combined(self, wanted: list[Subscription], notification: Notification) -> Matched:
+        evidence = Evidence(notification, self.known, self._judge, self._base_url)
+        decided, partly = self._candidates_of(evidence)
+        verified = self._verified(partly, evidence)
+        wanted += decided
+        wanted += verified.wanted
+        wanted.sort(key=_id)
+        verified.undecided.sort(key=lambda pair: pair[0].id)
+        return Matched(wanted, verified.undecided)
+
+    def _candidates_of(self, evidence: Evidence) -> tuple[list[Subscription], list[Subscription]]:
+        decided, partly = map(self._standing, self._combined.match(evidence)) if self._slots else ([], [])
+        if self._base is not None:
+            below, partly_below = map(self._below, self._base.match(evidence))
+            return decided + below, partly + partly_below
+        return decided, partly
+
+    def _standing(self, slots: list[int]) -> list[Subscription]:
+        at_slot = self._at_slot
+        return [each for slot in slots if (each := at_slot[slot]) is not None]
+
+    def _below(self, slots: list[int]) -> list[Subscription]:
+        assert self._base is not None
+        return [each for each in map(self._base.subscription, slots) if each.id not in self._over]
+
+    def _verified(self, candidates: Iterable[Subscription], evidence: Evidence) -> Matched:
+        at, when = evidence.notification.at, evidence.notification.when
+        found = Matched([], [])
+        for each in candidates:
+            if not each.wants_at(at, when):
+                continue
+            try:
+                if satisfies_all(evidence, each.filters, each):
+                    found.wanted.append(each)
+            except Undecided as problem:
+                found.undecided.append((each, str(problem)))
+        return found
+
+    def _add(self, subscription: Subscription) -> None:
+        if not _is_plain(subscription):
+            slot = self._slots[subscription.id] = self._combined.add(subscription, terms_of(subscription))
+            if slot == len(self._at_slot):
+                self._at_slot.append(subscription)
+            else:
+                self._at_slot[slot] = subscription
             return
         self._subscriptions[subscription.id] = subscription
         if (notifier := notifier_of(subscription)) is not None:
             self._services.setdefault(notifier, {})[subscription.id] = None
-        elif (key := _key(subscription)) is not None:
-            self._topics.add(subscription.id, key)
-        else:
-            self._generic[subscription.id] = None
-
-    def remove(self, subscription: SubscriptionId) -> None:
-        """It leaves the index, if it is there, though it may go on elsewhere."""
-        if (old := self._subscriptions.pop(subscription, None)) is not None:
+        elif not subscription.filters:
             self._forget()
-            self._remove(old)
+            self._generic[subscription.id] = None
+        elif (expression := _topic_only(subscription)) is not None:
+            self._forget()
+            self._topics.add(subscription.id, expression)
 
-    def match(self, notification: Notification) -> list[Subscription]:
-        """Those that want it, as of its position and accept time, in the order of their ids."""
-        topic, at, when = notification.topic, notification.at, notification.when
-        candidates = self._services_of(notification) if notification.addressee else self._candidates.get(topic)
-        if candidates is None:
-            candidates = self._remember(topic)
-        return [
-            subscription
-            for subscription, is_decided in candidates
-            if subscription.wants_at(at, when) and (is_decided or matches_filters(subscription, notification))
-        ]
+    def _remove(self, subscription: Subscription) -> None:
+        if (slot := self._slots.pop(subscription.id, None)) is not None:
+            self._at_slot[slot] = None
+            self._combined.remove(slot)
+            return
+        del self._subscriptions[subscription.id]
+        if (notifier := notifier_of(subscription)) is not None:
+            del self._services[notifier][subscription.id]
+        elif not subscription.filters:
+            self._forget()
+            del self._generic[subscription.id]
+        elif (expression := _topic_only(subscription)) is not None:
+            self._forget()
+            self._topics.remove(subscription.id, expression)
 
-    def __contains__(self, subscription: SubscriptionId) -> bool:
-        return subscription in self._subscriptions
+    def _exchange(self, subscription: Subscription) -> None:
+        """It asks for the same: renewed, paused or resumed."""
+        if (slot := self._slots.get(subscription.id)) is not None:
+            self._at_slot[slot] = subscription
+            self._combined.exchange(slot, subscription)
+        else:
+            self._subscriptions[subscription.id] = subscription
+            self._forget()
 
-    def __len__(self) -> int:
-        return len(self._subscriptions)
-
-    def _services_of(self, notification: Notification) -> list[_Candidate]:
-        return self._named(self._services.get(notification.addressee, ()))
-
-    def _remember(self, topic: Topic) -> list[_Candidate]:
-        found = self._named((*self._topics.match(topic), *self._generic))
+    def _remember(self, topic: Topic) -> list[Subscription]:
+        names = sorted((*self._topics.match(topic), *self._generic))
+        found = [self._subscriptions[name] for name in names]
         self._room -= len(found) + 1
         if self._room < 0:
             self._forget()
         self._candidates[topic] = found
         return found
 
-    def _named(self, names: Iterable[SubscriptionId]) -> list[_Candidate]:
-        return [(each := self._subscriptions[name], _is_decided(each)) for name in sorted(names)]
-
     def _forget(self) -> None:
         self._candidates.clear()
         self._room = ROOM
 
-    def _remove(self, subscription: Subscription) -> None:
-        if (notifier := notifier_of(subscription)) is not None:
-            self._services[notifier].pop(subscription.id, None)
-        elif (key := _key(subscription)) is not None:
-            self._topics.remove(subscription.id, key)
-        else:
-            self._generic.pop(subscription.id, None)
+
+def _is_plain(subscription: Subscription) -> bool:
+    """Whether its topic, or the notifier that tells it, says all."""
+    return not subscription.filters or _topic_only(subscription) is not None or notifier_of(subscription) is not None
 
 
-def notifier_of(subscription: Subscription) -> str | None:
-    """The notifier whose service a subscription stands for."""
-    return next((each.name for each in subscription.filters if isinstance(each, ForNotifier)), None)
-
-
-def _key(subscription: Subscription) -> TopicIs | None:
-    return next((each for each in subscription.filters if isinstance(each, TopicIs)), None)
-
-
-def _is_decided(subscription: Subscription) -> bool:
-    """Whether its place in the index says all: it asks for one topic expression, or for nothing in particular."""
+def _topic_only(subscription: Subscription) -> TopicIs | None:
     filters = subscription.filters
-    return not filters or (len(filters) == 1 and type(filters[0]) is TopicIs)
+    return filters[0] if len(filters) == 1 and isinstance(filters[0], TopicIs) else None
 
 
-def matches_filters(subscription: Subscription, notification: Notification) -> bool:
-    return all(satisfies(notification, each) for each in subscription.filters)
-
-
-def matches(subscription: Subscription, notification: Notification) -> bool:
-    """The oracle, and the test for one subscription that reads the log by itself."""
+def matches(
+    subscription: Subscription,
+    notification: Notification,
+    known: Known | None = None,
+    judge: Judge | None = None,
+    base_url: str = "",
+) -> bool:
+    """The oracle, and the test for one subscription that reads the log by itself; raises `Undecided`."""
     if notification.addressee and notifier_of(subscription) is None:
         return False
-    return subscription.wants_at(notification.at, notification.when) and matches_filters(subscription, notification)
+    if not subscription.wants_at(notification.at, notification.when):
+        return False
+    return matches_filters(subscription, notification, known, judge, base_url)
+
+
+def matches_filters(
+    subscription: Subscription,
+    notification: Notification,
+    known: Known | None = None,
+    judge: Judge | None = None,
+    base_url: str = "",
+) -> bool:
+    evidence = Evidence(notification, known or Known(), judge, base_url)
+    return satisfies_all(evidence, subscription.filters, subscription)

@@ -11,7 +11,7 @@ from tocsin.model.filters import ANY, DESCEND, TopicIs
 from tocsin.model.names import QName, Topic
 
 Key = TypeVar("Key", bound=Hashable)
-REMEMBERED_TOPICS = 16_384
+ROOM = 1 << 20  # branches, keys and steps that are remembered; publishers may send ever new topics
 
 
 def topic_matches(expression: TopicIs, topic: Topic) -> bool:
@@ -54,15 +54,28 @@ class _Branch(Generic[Key]):
         return self.next.setdefault(step, _Branch())
 
 
+class _State(Generic[Key]):
+    """All branches that a topic's first steps reach, and where its next step leads, as far as that was asked."""
+
+    __slots__ = ("branches", "keys", "next")
+
+    def __init__(self, branches: list[_Branch[Key]]) -> None:
+        self.branches = branches
+        self.keys: frozenset[Key] | None = None
+        self.next: dict[QName, _State[Key]] = {}
+
+
 class TopicIndex(Generic[Key]):
-    """`match` walks all expressions at once; topics seen before are a dictionary look-up until a change."""
+    """`match` walks all expressions at once. Where a step leads is remembered until a change, so that a topic costs one
+    look-up a step even if it never came before."""
 
     def __init__(self) -> None:
         self._root: _Branch[Key] = _Branch()
-        self._seen: dict[Topic, frozenset[Key]] = {}
+        self._start: _State[Key] | None = None
+        self._room = ROOM
 
     def add(self, key: Key, expression: TopicIs) -> None:
-        self._seen.clear()
+        self._start = None
         for path in expression.alternatives:
             branch = self._root
             for step in path:
@@ -70,32 +83,37 @@ class TopicIndex(Generic[Key]):
             branch.keys[key] = None
 
     def remove(self, key: Key, expression: TopicIs) -> None:
-        self._seen.clear()
+        self._start = None
         for path in expression.alternatives:
             self._prune(key, path)
 
     def match(self, topic: Topic) -> frozenset[Key]:
-        found = self._seen.get(topic)
-        if found is None:
-            if len(self._seen) >= REMEMBERED_TOPICS:
-                self._seen.clear()
-            found = self._seen[topic] = frozenset(self._walk(topic))
+        state = self._start or self._begin()
+        for step in topic.steps:
+            following = state.next.get(step)
+            state = self._move(state, step) if following is None else following
+        return self._keys(state) if state.keys is None else state.keys
+
+    def _begin(self) -> _State[Key]:
+        self._room = ROOM
+        self._start = _State(_closure([self._root]))
+        return self._start
+
+    def _move(self, state: _State[Key], step: QName) -> _State[Key]:
+        following = state.next[step] = _State(_closure(_step(state.branches, step)))
+        self._spend(1 + len(following.branches))
+        return following
+
+    def _keys(self, state: _State[Key]) -> frozenset[Key]:
+        found = state.keys = frozenset(key for branch in state.branches for key in branch.keys)
+        self._spend(len(found))
         return found
 
-    def _walk(self, topic: Topic) -> Iterable[Key]:
-        active = _closure([self._root])
-        for step in topic.steps:
-            reached: dict[int, _Branch[Key]] = {}
-            namespace = QName(step.namespace, "*")
-            for branch in active:
-                if branch.loops:
-                    reached[id(branch)] = branch
-                for name in (step, namespace, ANY):
-                    if (below := branch.next.get(name)) is not None:
-                        reached[id(below)] = below
-            active = _closure(reached.values())
-        for branch in active:
-            yield from branch.keys
+    def _spend(self, room: int) -> None:
+        """Who walks on states that are forgotten here goes on to the end of its topic."""
+        self._room -= room
+        if self._room < 0:
+            self._start = None
 
     def _prune(self, key: Key, path: tuple[QName | str, ...]) -> None:
         trail = [self._root]
@@ -112,6 +130,16 @@ class TopicIndex(Generic[Key]):
                 parent.descend = None
             else:
                 del parent.next[step]
+
+
+def _step(branches: list[_Branch[Key]], step: QName) -> Iterable[_Branch[Key]]:
+    namespace = QName(step.namespace, "*")
+    for branch in branches:
+        if branch.loops:
+            yield branch
+        for name in (step, namespace, ANY):
+            if (below := branch.next.get(name)) is not None:
+                yield below
 
 
 def _closure(branches: Iterable[_Branch[Key]]) -> list[_Branch[Key]]:

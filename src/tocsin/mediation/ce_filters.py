@@ -1,20 +1,50 @@
 """The filters of the CloudEvents Subscriptions API s3.2.4, read from JSON and written as it again.
 
-A dialect with several attributes is a conjunction of them. Topics, which CloudEvents does not know, have a dialect of
-ours: `{"urn:tocsin:dialect:topic": {"expression": "t:a//.", "namespaces": {"t": "urn:x"}}}`.
+A dialect with several attributes is a conjunction of them. What CloudEvents does not know has dialects of ours, each
+with its expression, or with the prefixes too that it uses: `{"urn:tocsin:dialect:topic": {"expression": "t:a//.",
+"namespaces": {"t": "urn:x"}}}`. An XPath is over the payload, unless `over` says `producer` or `envelope`.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, cast
 
-from tocsin.model.filters import DESCEND, AllOf, AnyOf, AttributeIs, Filter, Not, TopicIs
+from msgspec import Struct
+
+from tocsin.mediation import expressions
+from tocsin.mediation.expressions import (
+    ACTION,
+    CONTENT_TOPIC,
+    DIALECT,
+    ITEMS,
+    JSONPATH,
+    PRODUCER,
+    SPARQL,
+    TYPE,
+    XPATH,
+)
+from tocsin.model.filters import (
+    DESCEND,
+    ActionIs,
+    AllOf,
+    AnyOf,
+    AttributeIs,
+    Content,
+    Filter,
+    InBox,
+    Not,
+    Over,
+    ProducerIs,
+    TopicIs,
+    TypeIs,
+)
 from tocsin.model.names import QName
 from tocsin.model.refusal import Refusal
 from tocsin.model.topic_expression import parse_topic_expression
 
-TOPIC = "urn:tocsin:dialect:topic"
-DIALECTS = ("exact", "prefix", "suffix", "all", "any", "not", TOPIC)
+TOPIC = f"{DIALECT}topic"
+OURS = (TOPIC, CONTENT_TOPIC, TYPE, ACTION, PRODUCER, XPATH, ITEMS, JSONPATH, SPARQL)
+DIALECTS = ("exact", "prefix", "suffix", "all", "any", "not", "sql", *OURS)
 
 DEEPEST = 16
 MOST = 256  # of attributes and filters in one subscription
@@ -61,8 +91,10 @@ class _Reader:
                 return AnyOf(self.several(inside, dialect, depth))
             case "not":
                 return Not(self.one(inside, depth))
-            case _ if dialect == TOPIC:
-                return _topic(inside)
+            case "sql":
+                return expressions.content("cesql", _said(dialect, inside).text, "attributes", {})
+            case _ if dialect in OURS:
+                return _ours(dialect, _said(dialect, inside))
         raise Refusal(
             "unsupported-filter", f"the filter dialect {dialect[:80]!r} is not supported; {', '.join(DIALECTS)} are"
         )
@@ -87,15 +119,51 @@ def _attribute(how: How, name: str, value: object) -> AttributeIs:
     return AttributeIs(name, how, value)
 
 
-def _topic(inside: object) -> TopicIs:
-    asked = inside if isinstance(inside, dict) else {}
-    expression, namespaces = asked.get("expression"), asked.get("namespaces", {})
-    known = asked.keys() <= {"expression", "namespaces"}
-    if not known or not isinstance(expression, str) or not isinstance(namespaces, dict):
-        raise _bad(f'{TOPIC} needs an object such as {{"expression": "t:a//.", "namespaces": {{"t": "urn:x"}}}}')
+class _Said(Struct, frozen=True):
+    text: str
+    namespaces: dict[str | None, str] = {}
+    over: Over = "payload"
+
+
+def _said(dialect: str, inside: object) -> _Said:
+    asked = {"expression": inside} if isinstance(inside, str) else inside if isinstance(inside, dict) else {}
+    text, namespaces, over = asked.get("expression"), asked.get("namespaces", {}), asked.get("over", "payload")
+    known = {"expression", *(("namespaces",) if dialect in _WITH_PREFIXES else ())}
+    known |= {"over"} if dialect == XPATH else set()
+    if not asked.keys() <= known or not isinstance(text, str) or not isinstance(namespaces, dict):
+        raise _bad(f"{dialect} needs an expression, or an object of {', '.join(sorted(known))}; {_EXAMPLE}")
     if not all(isinstance(uri, str) for uri in namespaces.values()):
-        raise _bad(f"the namespaces of {TOPIC} are prefixes with their URIs")
-    return parse_topic_expression(expression, "full", namespaces)
+        raise _bad(f"the namespaces of {dialect} are prefixes with their URIs")
+    if over not in _XPATH_OVER:
+        raise _bad(f"an XPath is over {', '.join(_XPATH_OVER)}, not {str(over)[:80]!r}")
+    return _Said(text.strip(), namespaces, cast(Over, over))
+
+
+_WITH_PREFIXES = (TOPIC, TYPE, XPATH, ITEMS)
+_XPATH_OVER = ("payload", "producer", "envelope")
+_EXAMPLE = 'such as {"expression": "t:a//.", "namespaces": {"t": "urn:x"}}'
+
+
+def _ours(dialect: str, said: _Said) -> Filter:
+    match dialect:
+        case expressions.CONTENT_TOPIC:
+            return expressions.box(said.text)
+        case expressions.TYPE:
+            return expressions.types(said.text, said.namespaces)
+        case expressions.ACTION:
+            return expressions.actions(said.text)
+        case expressions.PRODUCER:
+            return expressions.producers(said.text)
+        case expressions.XPATH:
+            return expressions.content("xpath", said.text, said.over, said.namespaces)
+        case expressions.ITEMS:
+            return expressions.content("items", said.text, "payload", said.namespaces)
+        case expressions.JSONPATH:
+            return expressions.content("jsonpath", said.text, "payload", {})
+        case expressions.SPARQL:
+            return expressions.content("sparql", said.text, "producer", {})
+    prefixes = {prefix: uri for prefix, uri in said.namespaces.items() if prefix is not None}
+    return parse_topic_expression(said.text, "full", prefixes)
 
 
 def _bad(text: str) -> Refusal:
@@ -117,7 +185,28 @@ def write(asked: Filter, other: Callable[[Filter], str]) -> dict[str, Any]:
             return {how: {name: value}}
         case TopicIs():
             return {TOPIC: _topic_document(asked)}
-    return {"urn:tocsin:dialect:other": other(asked)}
+        case TypeIs(names):
+            return {TYPE: " ".join(names)}
+        case ActionIs(actions):
+            return {ACTION: " ".join(actions)}
+        case ProducerIs():
+            return {PRODUCER: expressions.producers_text(asked)}
+        case InBox():
+            return {CONTENT_TOPIC: expressions.box_text(asked)}
+        case Content():
+            return _content_document(asked)
+    return {f"{DIALECT}other": other(asked)}
+
+
+def _content_document(asked: Content) -> dict[str, Any]:
+    if asked.language == "cesql":
+        return {"sql": asked.text}
+    document: dict[str, Any] = {"expression": asked.text}
+    if asked.namespaces:
+        document["namespaces"] = dict(asked.namespaces)
+    if asked.language == "xpath" and asked.over != "payload":
+        document["over"] = asked.over
+    return {f"{DIALECT}{asked.language}": document if len(document) > 1 else asked.text}
 
 
 def _common(filters: tuple[Filter, ...]) -> How | None:

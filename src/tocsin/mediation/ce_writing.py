@@ -10,6 +10,7 @@ import msgspec
 from tocsin.mediation import times
 from tocsin.mediation.ce_attributes import BATCHED, FAMILY, NAME, NO_PRODUCER, NO_TYPE, STRUCTURED
 from tocsin.mediation.payloads import is_xml
+from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import Pairs
 from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification, Payload
@@ -147,7 +148,10 @@ def _lasting_attributes(producer: str, kind: QName | str | None, topic: Topic, a
     """Of an event from another dialect. WS-Eventing's action says more than the name of the payload's element."""
     name = dict(attributes).get("action") or (NO_TYPE if kind is None else str(kind))
     found = {"source": producer or NO_PRODUCER, "type": name}
-    return found if topic == NO_TOPIC else found | {"subject": str(topic)}
+    if topic != NO_TOPIC:
+        found["subject"] = str(topic)
+    content_topic = dict(attributes).get(CONTENT_TOPIC)
+    return found if content_topic is None else found | {CONTENT_TOPIC: content_topic}
 
 
 @lru_cache(maxsize=1024)

@@ -6,6 +6,8 @@ from tocsin.markup import xml
 from tocsin.mediation.actions import action_for
 from tocsin.mediation.payloads import XML_TYPE, is_xml, type_name, type_of
 from tocsin.mediation.times import timestamp
+from tocsin.mediation.topics import sayable_content_topic
+from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import Pairs
 from tocsin.model.names import NO_TOPIC, QName
 from tocsin.model.notification import Notification, Payload
@@ -13,21 +15,24 @@ from tocsin.model.notification import Notification, Payload
 Change = Callable[[Notification], object]
 
 
-def no_attributes(_: Notification) -> Pairs:
-    """there is no place for attributes"""
-    return ()
+def no_attributes(notification: Notification) -> Pairs:
+    """there is no place for attributes but the content topic, which goes with the topic"""
+    said = sayable_content_topic(notification)
+    return ((CONTENT_TOPIC, said),) if said else ()
 
 
 def subject_and_time(notification: Notification) -> Pairs:
-    """they become subject, which is the topic, and time, which is when the broker accepted it"""
+    """they become subject, which is the topic, and time, when the broker accepted it; a content topic stays"""
     subject = () if notification.topic == NO_TOPIC else (("subject", str(notification.topic)),)
-    return (*subject, ("time", timestamp(notification.when)))
+    kept = tuple(pair for pair in notification.attributes if pair[0] == CONTENT_TOPIC)
+    return (*kept, *subject, ("time", timestamp(notification.when)))
 
 
 def type_as_action(notification: Notification) -> Pairs:
-    """they are dropped; a type that is not the payload element's own name becomes the action"""
+    """all but a content topic are dropped; a type that is not the payload element's own name becomes the action"""
     action = action_for(notification.type)
-    return () if action == action_for(element_as_type(notification)) else (("action", action),)
+    known = action == action_for(element_as_type(notification))
+    return (() if known else (("action", action),)) + no_attributes(notification)
 
 
 def element_as_type(notification: Notification) -> QName | str | None:

@@ -1,34 +1,53 @@
 """Filters as the SOAP dialects write them. What is not understood is refused by name, never passed over."""
 
-from tocsin.markup import xpath
+from collections.abc import Callable, Mapping
+
 from tocsin.markup.xml import Element
-from tocsin.markup.xpath import XPathError
+from tocsin.mediation import expressions
 from tocsin.mediation.entries import text_of
+from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, JSONPATH, PRODUCER, SPARQL, TYPE
 from tocsin.mediation.namespaces import (
     DPWS_ACTIONS,
     ONVIF_ITEM_FILTER,
+    WSE_2011,
     WSE_TOPIC_FILTER,
     WSN,
-    WSN_1_0,
-    WSN_1_2,
     XPATH_10,
 )
 from tocsin.mediation.topics import DIALECTS, dialect_of, filter_of, topic_filter
-from tocsin.model.filters import ActionIs, Filter
-from tocsin.model.names import qname
+from tocsin.model.filters import Content, Filter, Language, Over
+from tocsin.model.names import QName, qname
 from tocsin.model.refusal import Reason, Refusal
 
-_TOPIC_EXPRESSION = f"{{{WSN}}}TopicExpression"
-_EXPRESSIONS: dict[str, Reason] = {
-    f"{{{WSN}}}MessageContent": "bad-filter",
-    f"{{{WSN}}}ProducerProperties": "bad-producer-filter",
-    f"{{{WSN_1_2}}}Selector": "bad-filter",
-    f"{{{WSN_1_2}}}Precondition": "bad-producer-filter",
-    f"{{{WSN_1_0}}}Selector": "bad-filter",
-    f"{{{WSN_1_0}}}Precondition": "bad-producer-filter",
-}
+XPATH_10_OF_2011 = f"{WSE_2011}/Dialects/XPath10"
 # For those who ask for another (WSE 2004/08 s4: SupportedDialect).
-EVENT_DIALECTS = (*DIALECTS, *DPWS_ACTIONS[:1], WSE_TOPIC_FILTER)
+EVENT_DIALECTS = (
+    XPATH_10,
+    *DIALECTS,
+    *DPWS_ACTIONS[:1],
+    WSE_TOPIC_FILTER,
+    CONTENT_TOPIC,
+    TYPE,
+    PRODUCER,
+    JSONPATH,
+    CESQL,
+)
+_TOPIC_EXPRESSION = f"{{{WSN}}}TopicExpression"
+_Languages = Mapping[str, tuple[Language, Over]]
+_OF_CONTENT: _Languages = {
+    XPATH_10: ("xpath", "payload"),
+    ONVIF_ITEM_FILTER: ("items", "payload"),
+    JSONPATH: ("jsonpath", "payload"),
+    CESQL: ("cesql", "attributes"),
+}
+_OF_PRODUCERS: _Languages = {XPATH_10: ("xpath", "producer"), SPARQL: ("sparql", "producer")}
+# WS-Eventing asks of the whole message (2004/08 s3.1), and of nothing else by XPath.
+_OF_EVENTS: _Languages = {
+    XPATH_10: ("xpath", "envelope"),
+    XPATH_10_OF_2011: ("xpath", "envelope"),
+    JSONPATH: ("jsonpath", "payload"),
+    CESQL: ("cesql", "attributes"),
+}
 
 
 def wsn_filter(element: Element | None) -> tuple[Filter, ...]:
@@ -37,57 +56,86 @@ def wsn_filter(element: Element | None) -> tuple[Filter, ...]:
 
 
 def _child(child: Element) -> Filter:
-    if child.tag == _TOPIC_EXPRESSION:
-        return filter_of(child)
-    _check_expression(child)
-    dialect = dialect_of(child)
-    shown = f"{child.tag} in the dialect {dialect}" if dialect else child.tag
-    raise Refusal(
-        "unsupported-filter", f"the filter {shown} is not supported; TopicExpression is", qname(str(child.tag))
-    )
+    read = _ELEMENTS.get(str(child.tag))
+    if read is not None:
+        return read(child)
+    known = "TopicExpression, MessageContent and ProducerProperties are"
+    raise Refusal("unsupported-filter", f"the filter {child.tag} is not supported; {known}", qname(str(child.tag)))
 
 
-def _check_expression(element: Element) -> None:
-    """That a good one is not supported is one thing, that another is not good is a fault of its own (WSN 1.3 s4.2)."""
-    reason, dialect = _EXPRESSIONS.get(str(element.tag)), dialect_of(element) or XPATH_10
-    if reason is None or dialect == ONVIF_ITEM_FILTER:
-        return
-    name = qname(str(element.tag))
-    if dialect != XPATH_10:
-        raise Refusal(reason, f"the dialect {dialect!r} of {name.local} is not known; known is {XPATH_10}", name)
-    try:
-        xpath.check(text_of(element), element.nsmap)
-    except XPathError as problem:
-        raise Refusal(reason, f"{name.local}: {problem}", name) from None
+def _topic(element: Element) -> Filter:
+    """Beside the dialects of WS-Topics, content topics and types: both say what a message is about."""
+    match dialect_of(element):
+        case expressions.CONTENT_TOPIC:
+            return expressions.box(text_of(element))
+        case expressions.TYPE:
+            return expressions.types(text_of(element), element.nsmap, "bad-topic-expression")
+    return filter_of(element)
+
+
+def _content(element: Element) -> Filter:
+    return _expression(element, _OF_CONTENT, "bad-filter")
+
+
+def _producers(element: Element) -> Filter:
+    if dialect_of(element) == PRODUCER:
+        return expressions.producers(text_of(element))
+    return _expression(element, _OF_PRODUCERS, "bad-producer-filter", (PRODUCER,))
+
+
+def _expression(element: Element, languages: _Languages, reason: Reason, more: tuple[str, ...] = ()) -> Content:
+    """XPath 1.0 without a Dialect, as the drafts have it (WSN 1.2 s4.1)."""
+    name, dialect = qname(str(element.tag)), dialect_of(element) or XPATH_10
+    if dialect not in languages:
+        known = ", ".join((*languages, *more))
+        raise Refusal(reason, f"the dialect {dialect!r} of {name.local} is not known; known are {known}", name)
+    return _read(element, languages, dialect, reason, name)
+
+
+def _read(
+    element: Element, languages: _Languages, dialect: str, reason: Reason = "bad-filter", about: QName | None = None
+) -> Content:
+    language, over = languages[dialect]
+    return expressions.content(language, text_of(element), over, element.nsmap, reason, about)
+
+
+_ELEMENTS: Mapping[str, Callable[[Element], Filter]] = {
+    _TOPIC_EXPRESSION: _topic,
+    f"{{{WSN}}}MessageContent": _content,
+    f"{{{WSN}}}ProducerProperties": _producers,
+}
 
 
 def event_filter(element: Element | None) -> tuple[Filter, ...]:
-    """WS-Eventing: a WS-Topics dialect, the actions of DPWS, or WS-Messenger's own with wsnt:TopicExpression inside."""
+    """WS-Eventing has one, in one dialect; WS-Messenger's own is a conjunction, of what WS-Notification has."""
     if element is None:
         return ()
     dialect = dialect_of(element) or XPATH_10
+    if dialect == WSE_TOPIC_FILTER:
+        return wsn_filter(element)
+    return (_event(element, dialect),)
+
+
+def _event(element: Element, dialect: str) -> Filter:
+    text = text_of(element)
     if dialect in DPWS_ACTIONS:
-        return (_actions(element),)
+        return expressions.actions(text)
     if dialect in DIALECTS:
-        return (topic_filter(text_of(element), dialect, element.nsmap),)
-    if dialect != WSE_TOPIC_FILTER:
-        raise Refusal("unsupported-filter", f"the filter dialect {dialect!r} is not supported")
-    return wsn_filter(element)
-
-
-def _actions(element: Element) -> ActionIs:
-    actions = tuple(text_of(element).split())
-    if not actions:
-        raise Refusal("bad-filter", "the filter names no action")
-    return ActionIs(actions)
+        return topic_filter(text, dialect, element.nsmap)
+    if dialect in _OF_EVENTS:
+        return _read(element, _OF_EVENTS, dialect)
+    match dialect:
+        case expressions.CONTENT_TOPIC:
+            return expressions.box(text)
+        case expressions.TYPE:
+            return expressions.types(text, element.nsmap)
+        case expressions.PRODUCER:
+            return expressions.producers(text)
+    known = ", ".join(EVENT_DIALECTS)
+    raise Refusal("unsupported-filter", f"the filter dialect {dialect!r} is not supported; {known} are")
 
 
 def flat_filters(topic: Element | None, selector: Element | None, precondition: Element | None) -> tuple[Filter, ...]:
     """The drafts of WS-Notification have no Filter around them."""
-    for each in (selector, precondition):
-        if each is not None:
-            _check_expression(each)
-            raise Refusal(
-                "unsupported-filter", f"{each.tag} is not supported; TopicExpression is", qname(str(each.tag))
-            )
-    return () if topic is None else (filter_of(topic),)
+    found = ((topic, _topic), (selector, _content), (precondition, _producers))
+    return tuple(read(element) for element, read in found if element is not None)

@@ -15,6 +15,7 @@ from tocsin.mediation.rules import Dialect, Message, Write
 from tocsin.mediation.soap import Envelope
 from tocsin.mediation.topics import PUBLISH_DOOR as PUBLISH_DOOR
 from tocsin.mediation.topics import topic_of_door
+from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
@@ -187,7 +188,9 @@ def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notific
 def _read_in_full(dialect: Dialect, record: Accepted, reading: Envelope) -> tuple[Notification, ...]:
     found = notices.notifications(dialect, record, reading, topic_of_door(record.door))
     # Who proves who it is in the envelope is asked again each time.
-    if len(found) == 1 and "security" not in reading.headers and _MEMO.is_worth_it(record, found[0]):
+    # Content topics are where messages differ.
+    repeats = "security" not in reading.headers and found[0].attribute(CONTENT_TOPIC) is None
+    if len(found) == 1 and repeats and _MEMO.is_worth_it(record, found[0]):
         holder, action = notices.payload_parent(dialect, reading), notices.keeps_action(dialect, reading)
         _MEMO.learn(record, reading, holder, action, found[0])
     return found

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tocsin.markup import xml
 from tocsin.mediation import addressing, times
+from tocsin.mediation.expressions import PRODUCER, producers_text
 from tocsin.mediation.namespaces import (
     WSN_1_0,
     WSN_1_2,
@@ -13,9 +14,19 @@ from tocsin.mediation.namespaces import (
     WSRF_1_0_LIFETIME,
     WSRF_1_2_LIFETIME,
 )
-from tocsin.mediation.properties import Elements, Facts, Paths, Table, broker_properties, expression_element
+from tocsin.mediation.properties import (
+    Elements,
+    Facts,
+    Paths,
+    Table,
+    broker_properties,
+    content_element,
+    expression_element,
+    query_element,
+    topic_like_element,
+)
 from tocsin.mediation.topics import IN_1_0, IN_1_2
-from tocsin.model.filters import TopicIs
+from tocsin.model.filters import Content, Filter, InBox, ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import Instant
 from tocsin.model.names import QName
 from tocsin.model.registration import Registration
@@ -70,17 +81,32 @@ def _producer(draft: Draft, facts: Facts) -> Table:
 def _subscription(draft: Draft, subscription: Subscription, now: Instant, created: Instant | None) -> Table:
     """A filter that the drafts have no words for is not shown, a subscription to all has no topic expression."""
     base, form = draft.base, subscription.form
-    wanted = [each.alternatives for each in subscription.filters if isinstance(each, TopicIs)]
+    topics = [each for each in subscription.filters if isinstance(each, TopicIs | TypeIs | InBox)]
     wsa = form.addressing or draft.addressing
     return _lifetime(draft, subscription.expires, now) | {
         QName(base, "ConsumerReference"): lambda: _reference(base, "ConsumerReference", subscription.consumer, wsa),
-        QName(base, "TopicExpression"): lambda: [_expression(draft, "TopicExpression", each) for each in wanted],
+        QName(base, "TopicExpression"): lambda: [
+            topic_like_element(each, "p", base, draft.topic_dialects) for each in topics
+        ],
         QName(base, "UseNotify"): lambda: [_element(base, "UseNotify", _boolean(form.wrapped))],
-        QName(base, "Precondition"): list,
-        QName(base, "Selector"): list,
+        QName(base, "Precondition"): lambda: _preconditions(base, subscription.filters),
+        QName(base, "Selector"): lambda: _selectors(base, subscription.filters),
         QName(base, "SubscriptionPolicy"): list,
         QName(base, "CreationTime"): lambda: _time(base, "CreationTime", created),
     }
+
+
+def _selectors(base: str, filters: Sequence[Filter]) -> Elements:
+    asked = (each for each in filters if isinstance(each, Content) and each.over in ("payload", "attributes"))
+    return [content_element("p", base, "Selector", each) for each in asked]
+
+
+def _preconditions(base: str, filters: Sequence[Filter]) -> Elements:
+    for each in filters:
+        if isinstance(each, ProducerIs):
+            yield query_element("p", base, "Precondition", PRODUCER, producers_text(each))
+        elif isinstance(each, Content) and each.over == "producer":
+            yield content_element("p", base, "Precondition", each)
 
 
 def _registration(draft: Draft, registration: Registration, now: Instant) -> Table:

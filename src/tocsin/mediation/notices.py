@@ -14,8 +14,9 @@ from tocsin.mediation.entries import Found, children, uri_in
 from tocsin.mediation.payloads import payload_of
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import Envelope
-from tocsin.mediation.topics import topic_of
-from tocsin.model.identity import MessageId
+from tocsin.mediation.topics import content_topic_of, topic_of
+from tocsin.model.content_topic import CONTENT_TOPIC
+from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
@@ -108,6 +109,7 @@ def _notification(
     if topic is None and plan.topic_in_header:
         topic = envelope.headers.get("topic")
     action = _event_action(plan, holder, envelope)
+    said = topic_of(topic) if topic is not None else tail or NO_TOPIC
     return Notification(
         MessageId(name),
         record.at,
@@ -116,11 +118,16 @@ def _notification(
         dialect.name,
         record.cause,
         addressing.address_of(found.get("producer")) or sender,
-        topic_of(topic) if topic is not None else tail or NO_TOPIC,
+        said,
         kind,
-        attributes_for(action, kind) if action else (),
+        (attributes_for(action, kind) if action else ()) + _content_topic(topic, said),
         payload,
     )
+
+
+def _content_topic(element: Element | None, topic: Topic) -> Pairs:
+    said = "" if element is None or topic == NO_TOPIC else content_topic_of(element)
+    return ((CONTENT_TOPIC, said),) if said else ()
 
 
 def payload_parent(dialect: Dialect, envelope: Envelope) -> Element:

@@ -10,6 +10,7 @@ from tocsin.mediation.namespaces import (
     ONVIF_DEVICE,
     ONVIF_ERRORS,
     ONVIF_EVENTS,
+    ONVIF_ITEM_FILTER,
     ONVIF_SCHEMA,
     WSA_SOAP_FAULT,
     WSN,
@@ -213,8 +214,7 @@ GET_EVENT_PROPERTIES = _event(
         Entry("fixed", _b("FixedTopicSet"), required=True),
         Entry("topics", (), required=True),
         Entry("dialects", _b("TopicExpressionDialect"), required=True),
-        # The schema wants one at least, and we have none: an empty URI names nothing.
-        _always("", "MessageContentFilterDialect", names=_tev),
+        _always(ONVIF_ITEM_FILTER, "MessageContentFilterDialect", names=_tev),
         _always(CONTENT_SCHEMA, "MessageContentSchemaLocation", names=_tev),
     ),
     describe=_event_properties,

@@ -6,13 +6,14 @@ from functools import partial
 from msgspec import Struct
 
 from tocsin.markup import xml
-from tocsin.mediation import addressing, times
-from tocsin.mediation.namespaces import WSA_2005, WSN
+from tocsin.mediation import addressing, expressions, times
+from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, JSONPATH, PRODUCER, SPARQL, TYPE
+from tocsin.mediation.namespaces import ONVIF_ITEM_FILTER, WSA_2005, WSN, XPATH_10
 from tocsin.mediation.topic_documents import T1, topic_set_element
 from tocsin.mediation.topics import DIALECTS, IN_1_3
-from tocsin.model.filters import DESCEND, Filter, TopicIs
-from tocsin.model.identity import Instant
-from tocsin.model.names import QName, Topic
+from tocsin.model.filters import DESCEND, AllOf, Content, Filter, InBox, Language, ProducerIs, TopicIs, TypeIs
+from tocsin.model.identity import Instant, Pairs
+from tocsin.model.names import QName, Topic, qname
 from tocsin.model.refusal import Refusal
 from tocsin.model.registration import Registration
 from tocsin.model.subscription import Endpoint, Subscription
@@ -33,7 +34,7 @@ class Facts(Struct, frozen=True):
 
     topics: TopicSet
     fixed: bool = False
-    dialects: tuple[str, ...] = tuple(DIALECTS)
+    dialects: tuple[str, ...] = (*DIALECTS, CONTENT_TOPIC, TYPE)
     requires_registration: bool = False
 
 
@@ -131,9 +132,72 @@ def _reference(prefix: str, namespace: str, name: str, endpoint: Endpoint | None
 
 
 def _filter(filters: Sequence[Filter]) -> Elements:
-    """As much of it as WS-BaseNotification has words for: topic expressions."""
-    inner = b"".join(topic_expression_element(each) for each in filters if isinstance(each, TopicIs))
+    """As much of it as can be said in WS-BaseNotification, as it was said."""
+    inner = b"".join(map(_filter_element, filters))
     return [b'<wsnt:Filter xmlns:wsnt="%b">%b</wsnt:Filter>' % (WSN.encode(), inner)] if inner else []
+
+
+def _filter_element(asked: Filter) -> bytes:
+    match asked:
+        case TopicIs() | TypeIs() | InBox():
+            return topic_like_element(asked)
+        case ProducerIs():
+            return query_element("wsnt", WSN, "ProducerProperties", PRODUCER, expressions.producers_text(asked))
+        case Content(over="envelope"):
+            return b""
+        case Content():
+            name = "ProducerProperties" if asked.over == "producer" else "MessageContent"
+            return content_element("wsnt", WSN, name, asked)
+        case AllOf(filters):
+            return b"".join(map(_filter_element, filters))
+    return b""
+
+
+def topic_like_element(
+    asked: TopicIs | TypeIs | InBox,
+    prefix: str = "wsnt",
+    namespace: str = WSN,
+    dialects: tuple[str, str, str] = IN_1_3,
+) -> bytes:
+    """A TopicExpression that says what messages are about: topics, types, or a region of an information space."""
+    match asked:
+        case TopicIs(alternatives):
+            return expression_element(prefix, namespace, "TopicExpression", alternatives, dialects)
+        case TypeIs(names):
+            prefixes: dict[str, str] = {}
+            text = " ".join(_step(qname(each), prefixes) if each.startswith("{") else each for each in names)
+            declared = tuple((each, uri) for uri, each in prefixes.items())
+            return query_element(prefix, namespace, "TopicExpression", TYPE, text, declared)
+    return query_element(prefix, namespace, "TopicExpression", CONTENT_TOPIC, expressions.box_text(asked))
+
+
+_LANGUAGES: Mapping[Language, str] = {
+    "xpath": XPATH_10,
+    "items": ONVIF_ITEM_FILTER,
+    "jsonpath": JSONPATH,
+    "cesql": CESQL,
+    "sparql": SPARQL,
+}
+
+
+def content_element(prefix: str, namespace: str, name: str, asked: Content) -> bytes:
+    return query_element(prefix, namespace, name, _LANGUAGES[asked.language], asked.text, asked.namespaces)
+
+
+def query_element(prefix: str, namespace: str, name: str, dialect: str, text: str, declared: Pairs = ()) -> bytes:
+    """With the prefixes of the text, of which the element's own must be none."""
+    own = prefix if prefix not in dict(declared) else f"{max(map(len, dict(declared))) * '_'}{prefix}"
+    scope = b"".join(b" xmlns:%b=%b" % (each.encode(), xml.attribute(uri)) for each, uri in declared)
+    tag = f"{own}:{name}".encode()
+    return b"<%b xmlns:%b=%b%b Dialect=%b>%b</%b>" % (
+        tag,
+        own.encode(),
+        xml.attribute(namespace),
+        scope,
+        xml.attribute(dialect),
+        xml.text(text),
+        tag,
+    )
 
 
 def _policy(subscription: Subscription) -> Elements:

@@ -16,7 +16,7 @@ from tocsin.mediation import addressing, soap
 from tocsin.mediation.actions import action_of
 from tocsin.mediation.payloads import as_element
 from tocsin.mediation.rules import Dialect, Entry, Message, Name
-from tocsin.mediation.topics import topic_element
+from tocsin.mediation.topics import sayable_content_topic, topic_element
 from tocsin.model.identity import Pairs
 from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.notification import Notification
@@ -178,10 +178,15 @@ class _Slots:
 @lru_cache(maxsize=1024)
 def _topic_value(tag: str, declared: bytes, uris: tuple[str, str, str], attribute: str, shown: bool) -> Value:
     @lru_cache(maxsize=1024)
-    def written(topic: Topic) -> bytes:
-        return topic_element(topic, tag, declared, uris, attribute) if shown or topic != NO_TOPIC else b""
+    def written(said: tuple[Topic, str]) -> bytes:
+        topic, content = said
+        return topic_element(topic, tag, declared, uris, attribute, content) if shown or topic != NO_TOPIC else b""
 
-    return attrgetter("topic"), written
+    return _topic_said, written
+
+
+def _topic_said(notification: Notification) -> tuple[Topic, str]:
+    return notification.topic, sayable_content_topic(notification) if notification.attributes else ""
 
 
 @lru_cache(maxsize=1024)

@@ -27,9 +27,10 @@ class Expression(Struct, frozen=True):
 
 
 class Markup(Struct, frozen=True):
-    """Content that is XML already, or whole elements where the path is empty."""
+    """Content that is XML already, or whole elements where the path is empty; `attributes` as they are written."""
 
     data: bytes
+    attributes: bytes = b""
 
 
 # True is an element without content; several values are as many elements; an instant is written as a time.
@@ -108,8 +109,8 @@ class _Writer:
                 )
                 named = b" %b=%b" % (attribute.encode(), xml.attribute(dialect)) if dialect else b""
                 return declared + named, xml.text(text)
-            case Markup(data):
-                return b"", data
+            case Markup(data, attributes):
+                return attributes, data
             case tuple():
                 return b"", b"".join(self._content(each)[1] for each in value)
         raise TypeError(value)

@@ -1,6 +1,6 @@
 """WS-Eventing, W3C Recommendation of 2011: tables. Wrap and Unwrap are its formats, PT0S its word for no end."""
 
-from tocsin.mediation.content_filters import EVENT_DIALECTS
+from tocsin.mediation.content_filters import EVENT_DIALECTS, XPATH_10_OF_2011
 from tocsin.mediation.namespaces import WSA_2005, WSE_2011, WSN
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
 from tocsin.mediation.shared_tables import event_headers, own_policies, raw_event
@@ -71,7 +71,7 @@ FAULTS = Faults(
     action=f"{WSE_2011}/fault",
     supported={
         "DeliveryFormatRequestedUnavailable": (_e.one("SupportedDeliveryFormat"), (UNWRAP, WRAP)),
-        "FilteringRequestedUnavailable": (_e.one("SupportedDialect"), EVENT_DIALECTS),
+        "FilteringRequestedUnavailable": (_e.one("SupportedDialect"), (XPATH_10_OF_2011, *EVENT_DIALECTS)),
     },
 )
 

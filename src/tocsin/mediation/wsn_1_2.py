@@ -158,7 +158,6 @@ FAULTS = Faults(
         "bad-topic-expression": _b.one("InvalidTopicExpressionFault"),
         "unknown-topic": _b.one("TopicNotSupportedFault"),
         "no-current-message": _b.one("NoCurrentMessageOnTopicFault"),
-        "unsupported-filter": _FAILED,
         "bad-filter": _FAILED,
         "bad-producer-filter": _FAILED,
         "bad-expiry": _FAILED,

@@ -4,7 +4,9 @@ from typing import Literal, Union
 
 from msgspec import Struct
 
+from tocsin.model.identity import Pairs
 from tocsin.model.names import QName
+from tocsin.model.space import Side
 
 ANY = "*"
 DESCEND = "//"
@@ -34,6 +36,43 @@ class AttributeIs(Struct, frozen=True, tag=True):
     value: str
 
 
+class TypeIs(Struct, frozen=True, tag=True):
+    """One of these types or a declared subtype: `{namespace}local` of a payload's element, or a CloudEvents type."""
+
+    names: tuple[str, ...]
+
+
+class ProducerIs(Struct, frozen=True, tag=True):
+    """One of these endpoints, or a declared producer of one of these categories or a subcategory."""
+
+    addresses: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+
+
+class InBox(Struct, frozen=True, tag=True, cache_hash=True):
+    """A region of a declared information space, one side for each of its dimensions."""
+
+    space: str
+    sides: tuple[Side, ...]
+
+
+Language = Literal["xpath", "items", "jsonpath", "cesql", "sparql"]
+Over = Literal["payload", "envelope", "attributes", "producer"]
+
+
+class Content(Struct, frozen=True, tag=True, cache_hash=True):
+    """An expression that must hold of one part of a notification, or of what its producer declared of itself.
+
+    XPath 1.0 is over a payload (WSN), the envelope as it would be delivered (WSE), or a producer's properties; `items`
+    is ONVIF's ItemFilter; CloudEvents SQL is over attributes; SPARQL is over a producer's description.
+    """
+
+    language: Language
+    text: str
+    over: Over = "payload"
+    namespaces: Pairs = ()
+
+
 class ForNotifier(Struct, frozen=True, tag=True):
     """What a notifier passes on to its own service: those messages alone, and nobody else is told of them."""
 
@@ -54,5 +93,7 @@ class Not(Struct, frozen=True, tag=True):
     filter: "Filter"
 
 
-Filter = Union[TopicIs, ActionIs, AttributeIs, ForNotifier, AllOf, AnyOf, Not]  # noqa: UP007 - names its own members
+Filter = Union[  # noqa: UP007 - names its own members
+    TopicIs, ActionIs, AttributeIs, TypeIs, ProducerIs, InBox, Content, ForNotifier, AllOf, AnyOf, Not
+]
 NOTHING = AnyOf(())

@@ -2,10 +2,11 @@
 
 from msgspec import Struct
 
+from tocsin.model.declared import Declaration
 from tocsin.model.identity import Instant, Node, Pairs
 from tocsin.model.subscription import Position, Subscription
 
-__all__ = ["Accepted", "Changed", "Node", "Position", "Record"]
+__all__ = ["Accepted", "Changed", "Declared", "Node", "Position", "Record"]
 
 
 class Accepted(Struct, frozen=True, array_like=True, tag="a", gc=False):
@@ -29,4 +30,12 @@ class Changed(Struct, frozen=True, array_like=True, tag="c"):
     subscription: Subscription
 
 
-Record = Accepted | Changed
+class Declared(Struct, frozen=True, array_like=True, tag="d"):
+    """An information space, a hierarchy or a producer as it is from here on."""
+
+    at: Position
+    when: Instant
+    what: Declaration
+
+
+Record = Accepted | Changed | Declared

@@ -1,34 +1,43 @@
-"""The subscriptions as of a record, kept from task to task."""
+"""The subscriptions and declarations as of a record, kept from task to task."""
 
+from collections.abc import Iterator
+from functools import cache
+from heapq import merge
 from pathlib import Path
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from tocsin.flow.flow import Flow
-from tocsin.model.records import Changed
+from tocsin.model.declared import Declaration
+from tocsin.model.records import Changed, Declared
 from tocsin.model.subscription import Position, Subscription
+from tocsin.pipeline.compiling import flow_over
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.places import Places
 from tocsin.store.database import Store
+from tocsin.store.declarations import Along
+from tocsin.store.judge import FILTER_SECONDS, SECONDS, ProcessJudge
 
 
 class Standing(Protocol):
-    """Which subscriptions a record meets."""
+    """Which subscriptions a record meets, and what was declared by then."""
 
     flow: Flow
 
     def bring_to(self, offset: int) -> None: ...
     def is_first(self, change: Changed) -> bool: ...
-    def step(self, offset: int, change: Subscription | None) -> None: ...
+    def known_along(self, start: int, stop: int) -> Along: ...
+    def step(self, offset: int, change: Subscription | Declaration | None) -> None: ...
 
 
 class AsOf:
     """Those that stood when the record was accepted. Goes forward with the log; to go back it is built anew."""
 
-    def __init__(self, store: Store, base_url: str) -> None:
-        self._store, self._base_url = store, base_url
-        self.flow = Flow(base_url)
+    def __init__(self, store: Store, base_url: str, compiled: Path | None = None) -> None:
+        self._store, self._base_url, self._compiled = store, base_url, compiled
+        self._judge = _judge_for(store)
+        self.flow = Flow(base_url, judge=self._judge)
         self._at = 0
 
     def current(self) -> bool:
@@ -39,15 +48,24 @@ class AsOf:
         self._store.close()
 
     def bring_to(self, offset: int) -> None:
-        if 0 < self._at <= offset:
-            for change in self._store.changes(since=self._at, before=offset):
-                self.flow.apply(change.subscription)
-        else:
+        if not 0 < self._at <= offset:
             self._at = 0  # should building fail, the next task must not go on from here
-            self.flow = Flow(self._base_url)
-            for subscription in self._store.state_as_of(offset):
-                self.flow.apply(subscription)
+            self.flow, begun = self._begun(offset)
+            self._at = begun
+        for record in self._records(offset):
+            self._take(record.subscription if isinstance(record, Changed) else record.what)
         self._at = offset
+
+    def _begun(self, offset: int) -> tuple[Flow, int]:
+        """From a snapshot where there is one."""
+        if self._compiled is not None:
+            found = flow_over(self._compiled, offset, self._store, self._base_url, self._judge)
+            if found is not None:
+                return found
+        flow = Flow(self._base_url, self._store.known_as_of(offset), self._judge)
+        for subscription in self._store.state_as_of(offset):
+            flow.apply(subscription)
+        return flow, offset
 
     def is_first(self, change: Changed) -> bool:
         """Whether the subscription begins before its first record, and this is it."""
@@ -55,18 +73,31 @@ class AsOf:
         new = subscription.state != "ended" and subscription.id not in self.flow
         return new and subscription.since.offset < change.at.offset
 
-    def step(self, offset: int, change: Subscription | None) -> None:
+    def known_along(self, start: int, stop: int) -> Along:
+        return self._store.known_along(start, stop)
+
+    def step(self, offset: int, change: Subscription | Declaration | None) -> None:
         """Past the record at that offset, and what it changed."""
         if change is not None:
-            self.flow.apply(change)
+            self._take(change)
         self._at = offset + 1
+
+    def _take(self, change: Subscription | Declaration) -> None:
+        if isinstance(change, Subscription):
+            self.flow.apply(change)
+        else:
+            self.flow.declare(change)
+
+    def _records(self, before: int) -> Iterator[Changed | Declared]:
+        changes = self._store.changes(since=self._at, before=before)
+        return merge(changes, self._store.declarations(since=self._at, before=before), key=lambda each: each.at.offset)
 
 
 class Frozen:
-    """Those that stand before one record, for all records: as if they had been there from the beginning."""
+    """What stands and is declared before one record, for all records: as if it had been there from the beginning."""
 
     def __init__(self, store: Store, base_url: str, offset: int) -> None:
-        self.flow = Flow(base_url)
+        self.flow = Flow(base_url, store.known_as_of(offset), _judge_for(store))
         for each in store.state_as_of(offset):
             self.flow.apply(replace(each, since=Position(each.since.node, 0)))
 
@@ -78,7 +109,11 @@ class Frozen:
         del change
         return False
 
-    def step(self, offset: int, change: Subscription | None) -> None:
+    def known_along(self, start: int, stop: int) -> Along:
+        del start, stop
+        return Along(self.flow.known, iter(()))
+
+    def step(self, offset: int, change: Subscription | Declaration | None) -> None:
         pass
 
 
@@ -94,6 +129,16 @@ def open_store(data: Path) -> tuple[Store, str]:
     return store, base_url
 
 
+def _judge_for(store: Store) -> ProcessJudge:
+    return _judge(float(store.meta(FILTER_SECONDS) or SECONDS))
+
+
+@cache
+def _judge(seconds: float) -> ProcessJudge:
+    """One for a worker process, with which what it started ends."""
+    return ProcessJudge(seconds)
+
+
 _kept: dict[Path, AsOf] = {}
 
 
@@ -105,7 +150,7 @@ def as_of(data: Path) -> AsOf:
     for old in _kept.values():
         old.close()
     _kept.clear()
-    return _kept.setdefault(data, AsOf(*open_store(data)))
+    return _kept.setdefault(data, AsOf(*open_store(data), Places(data).compiled))
 
 
 def frozen(data: Path, offset: int) -> Frozen:

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tocsin.pipeline import tables
+from tocsin.pipeline.compiling import keep_up
 from tocsin.pipeline.errors import OutOfStep
 from tocsin.pipeline.source import LOG, OUTCOMES, Offsets
 from tocsin.pipeline.tables import DELIVERIES, KEPT
@@ -98,6 +99,7 @@ class Batches:
 
     def _process(self, frame: DataFrame, batch: int) -> Counter[str]:
         tables.clear(self._data, batch)
+        keep_up(self._data, self._end[LOG])
         written = frozenset((*KEPT, DELIVERIES) if self._deliver else KEPT)
         found = work(frame, Task(self._data, batch, written, customise=self._deliver))
         self._end = self._end | found.end

@@ -8,9 +8,12 @@ import msgspec
 
 from tocsin.flow.flow import Flow, normalise, unmade
 from tocsin.flow.pull_points import addressed_to, pulled_by
+from tocsin.matching.engine import Matched
+from tocsin.matching.judging import Undecided
+from tocsin.model.declared import Declaration
 from tocsin.model.delivery import Delivery, Outcome
 from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.subscription import Subscription
 from tocsin.pipeline.as_of import Standing
 from tocsin.pipeline.earlier import earlier
@@ -72,16 +75,16 @@ def _catch_up(payload: bytes, standing: Standing, customise: bool, log: LogReade
     except Undecodable:  # told of in its turn
         return
     if isinstance(change, Changed) and standing.is_first(change):
-        for notification in earlier(change, log):
-            told = _tell_all(notification, (change.subscription,), standing.flow, customise)
+        for notification, matched in earlier(change, log, standing.flow, standing.known_along):
+            told = _tell_all(notification, matched, standing.flow, customise)
             yield Seen(change.at.offset, (told,), late=True)
 
 
 def _see(offset: int, payload: bytes, standing: Standing, customise: bool) -> Seen:
-    change: Subscription | None = None
+    change: Subscription | Declaration | None = None
     try:
         match decode(payload):
-            case Changed(subscription=change):
+            case Changed(subscription=change) | Declared(what=change):
                 return Seen(offset)
             case Accepted() as record:
                 if addressed_to(record) is not None:  # for a pull point alone
@@ -94,15 +97,16 @@ def _see(offset: int, payload: bytes, standing: Standing, customise: bool) -> Se
 
 
 def _tell(notification: Notification, flow: Flow, customise: bool) -> Told:
-    return _tell_all(notification, tuple(flow.match(notification)), flow, customise)
+    return _tell_all(notification, flow.match(notification), flow, customise)
 
 
-def _tell_all(notification: Notification, matched: tuple[Subscription, ...], flow: Flow, customise: bool) -> Told:
+def _tell_all(notification: Notification, matched: Matched, flow: Flow, customise: bool) -> Told:
+    wanted, unjudged = tuple(matched.wanted), _unjudged(matched)
+    failed = [Failed(_reason(problem), subscription.id) for subscription, problem in unjudged]
     if not customise:
-        return Told(notification, matched)
-    deliveries: list[Delivery] = []
-    failed: list[Failed] = []
-    for subscription in matched:
+        return Told(notification, wanted, (), tuple(failed))
+    deliveries = [unmade(notification, *each) for each in unjudged]
+    for subscription in wanted:
         if pulled_by(subscription) is not None:  # a pull point is filled by its node
             continue
         try:
@@ -110,7 +114,12 @@ def _tell_all(notification: Notification, matched: tuple[Subscription, ...], flo
         except Exception as problem:
             failed.append(Failed(_reason(problem), subscription.id))
             deliveries.append(unmade(notification, subscription, problem))
-    return Told(notification, matched, tuple(deliveries), tuple(failed))
+    return Told(notification, wanted, tuple(deliveries), tuple(failed))
+
+
+def _unjudged(matched: Matched) -> list[tuple[Subscription, Undecided]]:
+    """Without those that feed pull points: their node judges them too, and tells of it."""
+    return [(each, Undecided(reason)) for each, reason in matched.undecided if pulled_by(each) is None]
 
 
 def _reason(problem: Exception) -> str:

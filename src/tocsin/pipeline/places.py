@@ -25,6 +25,10 @@ class Places:
         return self.data / "checkpoint"
 
     @property
+    def compiled(self) -> Path:
+        return self.data / "compiled"
+
+    @property
     def scratch(self) -> Path:
         return self.data / "scratch"
 

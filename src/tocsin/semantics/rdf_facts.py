@@ -37,7 +37,7 @@ class Facts:
     @classmethod
     def parsed(cls, data: bytes, syntax: RdfFormat) -> "Facts":
         try:
-            _guard(data, syntax)
+            guard(data, syntax)
             return cls(parse(data, format=syntax, base_iri=v.WORLD))
         except (SyntaxError, ValueError) as problem:
             raise Refusal("malformed", f"not readable as {syntax.name}: {problem}") from None
@@ -121,7 +121,7 @@ class Facts:
         raise Refusal("bad-world", f"{shown(node)} has neither IRI nor rdfs:label; give it a name")
 
 
-def _guard(data: bytes, syntax: RdfFormat) -> None:
+def guard(data: bytes, syntax: RdfFormat) -> None:
     """XML passes the one door first; bytes are looked at too, which the two parsers might decode differently. Triples
     within triples, deep enough, end the process that parses them."""
     if syntax == RdfFormat.RDF_XML:

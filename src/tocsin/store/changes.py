@@ -31,6 +31,10 @@ def end(connection: Connection) -> int:
     return int(connection.rows("SELECT coalesce(max(at) + 1, 0) FROM change")[0][0])
 
 
+def count(connection: Connection, since: int, before: int) -> int:
+    return int(connection.rows("SELECT count(*) FROM change WHERE at >= ? AND at < ?", (since, before))[0][0])
+
+
 def between(connection: Connection, since: int, before: int | None) -> Iterator[Changed]:
     """In the order of the log, read page by page so that no lock is held while the caller works."""
     query = "SELECT at, body FROM change WHERE at >= ? AND at < ? ORDER BY at LIMIT ?"

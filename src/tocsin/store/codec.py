@@ -3,13 +3,13 @@
 import msgspec
 
 from tocsin.model.delivery import Delivery
-from tocsin.model.records import Accepted, Changed, Record
+from tocsin.model.records import Accepted, Changed, Declared, Record
 from tocsin.store.errors import StoreError
 
 _ENCODER = msgspec.msgpack.Encoder()
-_RECORD: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Accepted | Changed)
+_RECORD: msgspec.msgpack.Decoder[Record] = msgspec.msgpack.Decoder(Accepted | Changed | Declared)
 _DELIVERY = msgspec.msgpack.Decoder(Delivery)
-_CHANGED_TAG = b"\xa1c"
+_CHANGED_TAG, _DECLARED_TAG = b"\xa1c", b"\xa1d"
 
 
 class Undecodable(StoreError):
@@ -37,3 +37,8 @@ def decode_delivery(body: bytes) -> Delivery:
 def is_change(payload: bytes) -> bool:
     """Whether a record is a `Changed`, without decoding it: its tag follows the one byte that opens its array."""
     return payload[1:3] == _CHANGED_TAG
+
+
+def is_declaration(payload: bytes) -> bool:
+    """As `is_change`, of a `Declared`."""
+    return payload[1:3] == _DECLARED_TAG

@@ -5,14 +5,17 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, Self
 
+from tocsin.matching.known import Known
+from tocsin.model.declared import Declaration
 from tocsin.model.identity import SubscriptionId
-from tocsin.model.records import Changed
-from tocsin.model.subscription import Subscription
+from tocsin.model.records import Changed, Declared
+from tocsin.model.subscription import Position, Subscription
 from tocsin.store import (
     changes,
     consents,
     current_messages,
     dead_letters,
+    declarations,
     implicit,
     progress,
     pull_points,
@@ -24,6 +27,7 @@ from tocsin.store import (
 )
 from tocsin.store.connection import Connection
 from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.declarations import Along
 from tocsin.store.errors import EngineMismatch
 
 Engine = Literal["embedded", "spark"]
@@ -37,6 +41,7 @@ _SCHEMA = (
     consents.ADDRESSES,
     implicit.SCHEMA,
     requests.SCHEMA,
+    declarations.SCHEMA,
 )
 
 
@@ -47,6 +52,7 @@ class Store:
         self._connection = connection
         self.registrations = registrations.RegistrationTable(connection)
         self.topic_namespaces = topic_namespaces.TopicNamespaceTable(connection)
+        self._recent = declarations.Recent(connection)
         self._saving = Lock()
         self._saved: progress.Cursors | None = None  # what the database has, once known
         self.secrets = secrets.Secrets(connection)
@@ -85,17 +91,21 @@ class Store:
                 f" start with --engine {owner}, or name another directory with --data"
             )
 
-    def apply(self, changed: Sequence[Changed]) -> None:
+    def apply(self, records: Sequence[Changed | Declared]) -> None:
         """What a power cut takes away here is read from the log again, from `applied` on."""
         with self._connection.write("NORMAL") as transaction:
-            changes.add(transaction, changed)
+            changes.add(transaction, [each for each in records if isinstance(each, Changed)])
+            declarations.add(transaction, [each for each in records if isinstance(each, Declared)])
 
     def applied(self) -> int:
         """Every change below it is here. Progress counts too: a record is matched only after the changes before it."""
-        return max(changes.end(self._connection), self.progress()[0])
+        return max(changes.end(self._connection), declarations.end(self._connection), self.progress()[0])
 
     def changes(self, *, since: int = 0, before: int | None = None) -> Iterator[Changed]:
         return changes.between(self._connection, since, before)
+
+    def count_changes(self, *, since: int, before: int) -> int:
+        return changes.count(self._connection, since, before)
 
     def history(self, subscription: SubscriptionId) -> list[Changed]:
         """All that became of one subscription, in order."""
@@ -112,6 +122,23 @@ class Store:
 
     def current(self) -> list[Subscription]:
         return changes.as_of(self._connection, None)
+
+    def declarations(self, *, since: int = 0, before: int | None = None) -> Iterator[Declared]:
+        return declarations.between(self._connection, since, before)
+
+    def declared_as_of(self, offset: int) -> list[Declaration]:
+        return declarations.as_of(self._connection, offset)
+
+    def known_as_of(self, offset: int) -> Known:
+        """What was declared, as a record at that offset meets it."""
+        return self._recent.as_of(offset)
+
+    def known_along(self, start: int, stop: int) -> Along:
+        """For who reads the log from one record up to another."""
+        return Along(self.known_as_of(start), self.declarations(since=start, before=stop))
+
+    def known(self) -> Known:
+        return Known(declarations.as_of(self._connection, None))
 
     def save_progress(
         self,
@@ -138,6 +165,9 @@ class Store:
 
     def dead_letters(self, *, after: int = 0, limit: int = 100, subscription: str | None = None) -> list[DeadLetter]:
         return dead_letters.page(self._connection, after, limit, subscription)
+
+    def dead_letter_at(self, subscription: str, place: Position, index: int) -> DeadLetter | None:
+        return dead_letters.at(self._connection, subscription, place, index)
 
     def count_dead_letters(self) -> int:
         return dead_letters.count(self._connection)

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Instant
+from tocsin.model.subscription import Position
 from tocsin.store.codec import decode_delivery, encode
 from tocsin.store.connection import Connection
 
@@ -23,6 +24,7 @@ CREATE INDEX dead_letter_queued ON dead_letter (id) WHERE state = 'queued'
 _ALL = "SELECT id, delivery, time, reason, attempts, state FROM dead_letter WHERE id > ? ORDER BY id LIMIT ?"
 _QUEUED = _ALL.replace("WHERE", "WHERE state = 'queued' AND")
 _OF = _ALL.replace("WHERE", "WHERE subscription = ? AND")
+_AT = _ALL.replace("WHERE", "WHERE subscription = ? AND node = ? AND at = ? AND part = ? AND")
 
 
 class DeadLetter(Struct, frozen=True):
@@ -63,6 +65,11 @@ def page(connection: Connection, after: int, limit: int, subscription: str | Non
     if subscription is None:
         return _letters(connection.rows(_ALL, (after, limit)))
     return _letters(connection.rows(_OF, (subscription, after, limit)))
+
+
+def at(connection: Connection, subscription: str, place: Position, index: int) -> DeadLetter | None:
+    found = _letters(connection.rows(_AT, (subscription, place.node, place.offset, index, 0, 1)))
+    return found[0] if found else None
 
 
 def queued(connection: Connection, after: int, limit: int) -> list[DeadLetter]:

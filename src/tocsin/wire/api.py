@@ -10,16 +10,19 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from tocsin.matching.resolving import as_said
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.mediation.times import timestamp
 from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Subscription
 from tocsin.wire import openapi
 from tocsin.wire.access import Gate
 from tocsin.wire.asgi import only, read_body
 from tocsin.wire.ce_subscriptions import PATH as CE_SUBSCRIPTIONS
 from tocsin.wire.ce_subscriptions import CeSubscriptionHandlers
 from tocsin.wire.consumers_api import ConsumerHandlers
+from tocsin.wire.declarations_api import CATEGORIES, PRODUCERS, SPACES, TYPES, DeclarationHandlers
 from tocsin.wire.documents import (
     DeadLetterDocument,
     Page,
@@ -36,6 +39,7 @@ from tocsin.wire.queries import asked_flag, asked_limit, asked_whole
 from tocsin.wire.registrations_api import RegistrationHandlers
 from tocsin.wire.sockets import socket_routes
 from tocsin.wire.topics_api import TOPICS, TopicHandlers
+from tocsin.wire.trace_api import TRACE, TraceHandlers
 from tocsin.wire.world_api import WORLD, WorldHandlers
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -52,6 +56,9 @@ def api(gate: Gate) -> Starlette:
         _at("/api/subscriptions/{id}/renew", POST=handlers.renew),
         _at("/api/subscriptions/{id}/pause", POST=handlers.pause),
         _at("/api/subscriptions/{id}/resume", POST=handlers.resume),
+        _at("/api/subscriptions/{id}/explain", GET=handlers.explain),
+        _at(TRACE, GET=handlers.trace),
+        _at(TRACE + "/{message:path}", GET=handlers.trace),
         _at(
             CE_SUBSCRIPTIONS,
             GET=handlers.ce_subscriptions,
@@ -90,6 +97,7 @@ def api(gate: Gate) -> Starlette:
         *socket_routes(),
         _at("/api/registrations", GET=handlers.registrations, POST=handlers.register),
         _at("/api/registrations/{id}", GET=handlers.registration, DELETE=handlers.destroy_registration),
+        *_declaration_routes(),
         *_world_routes(),
         *_interaction_routes(),
         _at(NOTIFIERS, GET=handlers.notifiers, POST=handlers.create_notifier),
@@ -109,11 +117,13 @@ def api(gate: Gate) -> Starlette:
 class _Handlers(
     CeSubscriptionHandlers,
     ConsumerHandlers,
+    DeclarationHandlers,
     InteractionHandlers,
     NotifierHandlers,
     PullHandlers,
     RegistrationHandlers,
     TopicHandlers,
+    TraceHandlers,
     WorldHandlers,
 ):
     def __init__(self, broker: Broker) -> None:
@@ -123,31 +133,32 @@ class _Handlers(
         limit = asked_limit(request)
         found = self._broker.subscriptions(request.query_params.get("after", ""), limit)
         tallies = await self._broker.tallies([each.id for each in found])
-        items = [SubscriptionDocument.of(each, tallies[each.id]) for each in found]
+        items = [self._told(each, tallies[each.id]) for each in found]
         return _json(Page(items, items[-1].id if len(items) == limit else None))
 
     async def subscribe(self, request: Request) -> Response:
         asked = await self._read(request, SubscribeRequest)
         made = await self._broker.subscribe(asked.normalised(self._broker.now()))
-        return _json(
-            SubscriptionDocument.of(made), 201, {"Location": f"{self._broker.base_url}/api/subscriptions/{made.id}"}
-        )
+        return _json(self._told(made), 201, {"Location": f"{self._broker.base_url}/api/subscriptions/{made.id}"})
 
     async def subscription(self, request: Request) -> Response:
         found = self._broker.subscription(request.path_params["id"])
         tallies = await self._broker.tallies([found.id])
-        return _json(SubscriptionDocument.of(found, tallies[found.id]))
+        return _json(self._told(found, tallies[found.id]))
 
     async def renew(self, request: Request) -> Response:
         asked = await self._read(request, RenewRequest)
         renewed = await self._broker.renew(asked.normalised(request.path_params["id"], self._broker.now()))
-        return _json(SubscriptionDocument.of(renewed))
+        return _json(self._told(renewed))
 
     async def pause(self, request: Request) -> Response:
-        return _json(SubscriptionDocument.of(await self._broker.pause(request.path_params["id"])))
+        return _json(self._told(await self._broker.pause(request.path_params["id"])))
 
     async def resume(self, request: Request) -> Response:
-        return _json(SubscriptionDocument.of(await self._broker.resume(request.path_params["id"])))
+        return _json(self._told(await self._broker.resume(request.path_params["id"])))
+
+    def _told(self, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> SubscriptionDocument:
+        return SubscriptionDocument.of(as_said(subscription, self._broker.known), tally)
 
     async def unsubscribe(self, request: Request) -> Response:
         """By the subscriber; with `cancel` by somebody else, and the subscriber is told."""
@@ -199,6 +210,24 @@ def _interaction_routes() -> list[Route]:
         _at("/api/requests/{id}/answer", POST=handlers.answer),
         _at("/api/interactions", GET=handlers.interactions, POST=handlers.tell),
         _at("/api/notifications/{offset}/{index}", GET=handlers.notification),
+    ]
+
+
+def _declaration_routes() -> list[Route]:
+    """An address has slashes."""
+    handlers = _Handlers
+    return [
+        _at(SPACES, GET=handlers.spaces),
+        _at(f"{SPACES}/{{name}}", GET=handlers.space, PUT=handlers.declare_space, DELETE=handlers.withdraw_space),
+        _at(TYPES, GET=handlers.types, PUT=handlers.declare_types),
+        _at(CATEGORIES, GET=handlers.producer_categories, PUT=handlers.declare_categories),
+        _at(PRODUCERS, GET=handlers.producers),
+        _at(
+            f"{PRODUCERS}/{{address:path}}",
+            GET=handlers.producer,
+            PUT=handlers.declare_producer,
+            DELETE=handlers.withdraw_producer,
+        ),
     ]
 
 

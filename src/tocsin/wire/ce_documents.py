@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from tocsin.matching.wording import filter_text
 from tocsin.mediation import ce_filters, cloudevents, times
 from tocsin.mediation.ce_filters import lower_keys
 from tocsin.mediation.operations import Subscribe
@@ -13,7 +14,6 @@ from tocsin.model.identity import Instant, Pairs
 from tocsin.model.refusal import Refusal
 from tocsin.model.secret import Secret, SecretKind
 from tocsin.model.subscription import Endpoint, Form, Subscription
-from tocsin.wire.documents import filter_text
 
 PROTOCOL = "HTTP"
 MODES = ("structured", "binary", "batched")

@@ -8,6 +8,7 @@ from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tocsin.matching.resolving import as_said
 from tocsin.mediation import ce_filters
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.refusal import Refusal
@@ -82,7 +83,7 @@ class CeSubscriptionHandlers:
 
     def _ce_told(self, subscription: Subscription) -> dict[str, Any]:
         secrets = {each.name: each for each in self._broker.secrets()}
-        return ce_documents.write(subscription, secrets, self._broker.base_url)
+        return ce_documents.write(as_said(subscription, self._broker.known), secrets, self._broker.base_url)
 
     async def _ce_with_secret(self, request: Subscribe, credential: Credential | None, do: Any) -> Subscription:
         """What came with a subscription that was refused is not kept; what came with one that ends goes with it."""

@@ -4,22 +4,12 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from tocsin.mediation import cloudevents, times
+from tocsin.matching.wording import filter_text, topic_text
+from tocsin.mediation import ce_filters, cloudevents, times
 from tocsin.mediation.dialects import outgoing
 from tocsin.mediation.operations import Renew, Start, Subscribe
-from tocsin.model.filters import (
-    DESCEND,
-    ActionIs,
-    AllOf,
-    AnyOf,
-    AttributeIs,
-    Filter,
-    ForNotifier,
-    Not,
-    TopicIs,
-)
+from tocsin.model.filters import Filter, TopicIs
 from tocsin.model.identity import Instant
-from tocsin.model.names import QName
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, State, Subscription
 from tocsin.model.topic_expression import TopicDialect, parse_topic_expression
@@ -50,8 +40,10 @@ class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """What `consumer` is sent, of the topics that match; every topic without `topic`.
+    """What `consumer` is sent, of the topics that match; every topic without `topic`. All `filters` must hold as well.
 
+    A filter is an object of one dialect: those of the CloudEvents Subscriptions API (exact, prefix, suffix, all, any,
+    not, sql), and `urn:tocsin:dialect:` + topic, content-topic, type, action, producer, xpath, items, jsonpath, sparql.
     In CloudEvents unless another `dialect` is named; `mode` is how those are sent, and `binary` is raw in SOAP. A batch
     has up to `together` events. With `thin` it is told where each can be fetched, and not its data.
     """
@@ -62,6 +54,7 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     topic: str | None = None
     topic_dialect: TopicDialect = "full"
     namespaces: dict[str, str] = {}
+    filters: list[dict[str, Any]] = []
     expires: str | None = None
     start: StartRequest | None = field(default=None, name="from")
     secret: str | None = None
@@ -87,9 +80,10 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
         return Form(rules.name, soap, rules.addressing, wrapped, together=together, thin=self.thin)
 
     def _filters(self) -> tuple[Filter, ...]:
+        filters = ce_filters.read(self.filters)
         if self.topic is None:
-            return ()
-        return (parse_topic_expression(self.topic, self.topic_dialect, self.namespaces),)
+            return filters
+        return (parse_topic_expression(self.topic, self.topic_dialect, self.namespaces), *filters)
 
 
 class RenewRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -107,7 +101,11 @@ class RedriveRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SubscriptionDocument(Struct, frozen=True):
-    """`delivered` counts from the node's start; `waiting` is what is in memory to be sent."""
+    """`delivered` counts from the node's start; `waiting` is what is in memory to be sent.
+
+    `filters` are in words for people; `asked` are the same as one would ask for them, told where there are more than
+    topics.
+    """
 
     id: str
     dialect: str
@@ -124,6 +122,7 @@ class SubscriptionDocument(Struct, frozen=True):
     secret: str | None = None
     consent: bool = False
     thin: bool | UnsetType = UNSET  # told where it is so
+    asked: list[dict[str, Any]] | UnsetType = UNSET  # where topics are not all
 
     @classmethod
     def of(cls, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> "SubscriptionDocument":
@@ -141,7 +140,13 @@ class SubscriptionDocument(Struct, frozen=True):
             None if subscription.consumer is None else subscription.consumer.secret,
             subscription.consumer is not None and subscription.consumer.consent,
             subscription.form.thin or UNSET,
+            _asked(subscription.filters),
         )
+
+
+def _asked(filters: tuple[Filter, ...]) -> list[dict[str, Any]] | UnsetType:
+    more = any(not isinstance(each, TopicIs) for each in filters)
+    return [ce_filters.write(each, filter_text) for each in filters] if more else UNSET
 
 
 class DeadLetterDocument(Struct, frozen=True):
@@ -179,34 +184,3 @@ class TopicDocument(Struct, frozen=True):
     last: str | None
     subscriptions: int = 0
     declared: bool = False
-
-
-def filter_text(asked: Filter) -> str:
-    """For people; the words are those of the dialects the filters come from."""
-    match asked:
-        case TopicIs():
-            return f"topic {topic_text(asked)}"
-        case ActionIs(actions):
-            return f"action {' '.join(actions)}"
-        case AttributeIs(name, how, value):
-            return f"{name} {how} {value!r}"
-        case ForNotifier(name):
-            return f"from notifier {name}"
-        case AllOf(filters):
-            return f"all ({', '.join(map(filter_text, filters))})"
-        case AnyOf(filters):
-            return f"any ({', '.join(map(filter_text, filters))})"
-        case Not(negated):
-            return f"not {filter_text(negated)}"
-
-
-def topic_text(expression: TopicIs) -> str:
-    """The expression with names in Clark's form, alternatives by `|`."""
-    return "|".join(map(_path_text, expression.alternatives))
-
-
-def _path_text(path: tuple[QName | str, ...]) -> str:
-    text, joint = "", ""
-    for step in path:
-        text, joint = (text + DESCEND, "") if step == DESCEND else (f"{text}{joint}{step}", "/")
-    return text if joint else f"{text}."

@@ -16,17 +16,20 @@ from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.wire.guarded_consumers import GuardedConsumers
+from tocsin.wire.guarded_declarations import GuardedDeclarations
 from tocsin.wire.guarded_implicit import GuardedImplicit
 from tocsin.wire.guarded_interactions import GuardedInteractions
 from tocsin.wire.guarded_registry import GuardedRegistry
+from tocsin.wire.guarded_traces import GuardedTraces
 from tocsin.wire.implicit_port import ImplicitPort
 from tocsin.wire.interactions_port import InteractionsPort
 from tocsin.wire.port import Allowed, Broker, PullPointState, Seen
+from tocsin.wire.trace_port import TracesPort
 
 Known = Callable[[str], Principal | None]
 
 
-class Guarded(GuardedConsumers, GuardedRegistry):
+class Guarded(GuardedConsumers, GuardedDeclarations, GuardedRegistry):
     """Implements `tocsin.wire.port.Broker`. What is not written here cannot be asked for: nothing passes by itself.
 
     `known` tells what another may: nobody is made to hear what it has no right to.
@@ -44,6 +47,10 @@ class Guarded(GuardedConsumers, GuardedRegistry):
     @property
     def interactions(self) -> InteractionsPort:
         return GuardedInteractions(self._broker, self._principal)
+
+    @property
+    def traces(self) -> TracesPort:
+        return GuardedTraces(self._broker.traces, self._principal)
 
     def now(self) -> Instant:
         return self._broker.now()

@@ -7,9 +7,12 @@ import msgspec
 from tocsin import __version__
 from tocsin.wire import (
     consumers_api,
+    declarations_documents,
     documents,
     interactions_documents,
+    openapi_declarations,
     openapi_notifiers,
+    openapi_trace,
     openapi_world,
     pull_documents,
     registrations_api,
@@ -29,7 +32,9 @@ _KINDS = (
     documents.SubscriptionDocument,
     documents.DeadLetterDocument,
     documents.TopicDocument,
+    *declarations_documents.KINDS,
     *openapi_notifiers.KINDS,
+    *openapi_trace.KINDS,
     pull_documents.PullPointRequest,
     pull_documents.PullPointDocument,
     pull_documents.MessageDocument,
@@ -244,6 +249,7 @@ _PATHS: dict[str, Any] = {
     "/api/stream": {"get": _stream("As the stream of a pull point that lasts as long as it", query=(_TOPIC,))},
     "/api/socket": {"get": _socket("As the socket of a pull point that lasts as long as it", query=(_TOPIC, _ACK))},
     **openapi_notifiers.paths(_operation),
+    **openapi_trace.paths(_operation),
     "/events": {
         "post": _events(),
         "options": _open(_operation("May events be sent here? As web hooks ask (HTTP 1.1 Web Hooks s4)", None)),
@@ -272,6 +278,7 @@ _PATHS: dict[str, Any] = {
     },
     "/api/notifications/{offset}/{index}": _PLACE
     | {"get": _operation("The data that a thin notice tells of, or as an event for who accepts one", None)},
+    **openapi_declarations.paths(_operation),
     **openapi_world.paths(_operation),
     "/api/status": {"get": _operation("What the node has done and is doing", None)},
 }

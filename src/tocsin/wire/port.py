@@ -10,9 +10,11 @@ from tocsin.model.identity import Instant, Pairs
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 from tocsin.wire.consumers_port import ConsumersPort
+from tocsin.wire.declarations_port import DeclarationsPort
 from tocsin.wire.implicit_port import ImplicitPort
 from tocsin.wire.interactions_port import InteractionsPort
 from tocsin.wire.registry_port import RegistryPort
+from tocsin.wire.trace_port import TracesPort
 
 Allowed = Callable[[Notification], None]
 Seen = Callable[[Subscription], bool]
@@ -31,7 +33,7 @@ class PullPointState(Protocol):
     def overflowed(self) -> int: ...
 
 
-class Broker(RegistryPort, ConsumersPort, Protocol):
+class Broker(RegistryPort, ConsumersPort, DeclarationsPort, Protocol):
     base_url: str
     body_limit: int
 
@@ -43,6 +45,11 @@ class Broker(RegistryPort, ConsumersPort, Protocol):
     @property
     def interactions(self) -> InteractionsPort:
         """What services ask of each other, and tell."""
+        ...
+
+    @property
+    def traces(self) -> TracesPort:
+        """Who wanted a notification and why, and what became of it."""
         ...
 
     def now(self) -> Instant: ...

@@ -1,7 +1,7 @@
 """Implicit notification in a node: the world as it is seen from here, the notifiers that run here, their results."""
 
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -77,6 +77,12 @@ class Implicit:
         if isinstance(self._registry, RemoteRegistry):
             self._registry.start()
         self._residents.start()
+
+    async def follow_world(self, told: Callable[[World], Awaitable[None]]) -> None:
+        """Where the world is kept, it is told of now and after each change."""
+        if isinstance(self._registry, LocalRegistry):
+            self._registry.on_changed = told
+            await told(self._registry.world())
 
     def stop_waiting(self) -> None:
         """Those who wait at a door go home before it is shut."""

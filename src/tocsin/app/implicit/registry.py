@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from msgspec.structs import replace
@@ -57,6 +57,7 @@ class LocalRegistry:
 
     def __init__(self, tables: ImplicitTables, now: Callable[[], Instant]) -> None:
         self._tables, self._now = tables, now
+        self.on_changed: Callable[[World], Awaitable[None]] | None = None
         self._changes = OneByOne()
         self._changed = asyncio.Event()
         self._closing = False
@@ -103,6 +104,8 @@ class LocalRegistry:
                 if self._tried.version != self._world.version:  # whatever went wrong
                     self._tried = _again(self._world)
             self._tell_waiting()
+            if self.on_changed is not None:
+                await self.on_changed(self._world)
         return self._world.version
 
     async def _keep(self, changes: Sequence[Change], by: str) -> None:

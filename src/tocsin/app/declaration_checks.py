@@ -1,0 +1,153 @@
+"""Whether what is declared to a node can be, and in which form it is kept."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+from pyoxigraph import NamedNode
+
+from tocsin.markup import xml
+from tocsin.markup.xml import MarkupError
+from tocsin.matching.known import Known, cycle_in
+from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
+from tocsin.model.filters import AllOf, AnyOf, Filter, InBox, Not
+from tocsin.model.refusal import Refusal
+from tocsin.model.space import InformationSpace, check_space
+from tocsin.semantics.descriptions import n_triples
+from tocsin.semantics.known_names import known_names
+from tocsin.semantics.producers import is_of_world
+
+MOST_SPACES = 1_000
+MOST_PRODUCERS = 100_000
+MOST_NAMES = 50_000  # of a hierarchy, each with its parents
+MOST_PARENTS = 64
+MOST_CATEGORIES = 64
+LONGEST_NAME = 512
+LONGEST_ADDRESS = 2_048
+MOST_BYTES = 256 << 10  # of a producer's properties, and of its description
+HOW_TO_DECLARE = "declare it with PUT /api/spaces/NAME, or `tocsin spaces declare`"
+NO_BASE = "urn:tocsin:producer"
+
+
+def checked(what: Declaration, known: Known) -> Declaration:
+    """As it is kept; refused with what is wrong and where."""
+    match what:
+        case InformationSpace():
+            _check_space(what, known)
+        case Hierarchy():
+            return _hierarchy(what)
+        case Producer():
+            return _producer(what, known)
+        case Withdrawn():
+            _check_withdrawn(what, known)
+    return what
+
+
+def is_known(what: Declaration, known: Known) -> bool:
+    """Whether it says what is known already: then there is nothing to write down."""
+    match what:
+        case InformationSpace(name=name):
+            return known.spaces.get(name) == what
+        case Producer(address=address):
+            return known.producers.get(address) == what
+        case Hierarchy(of="types", parents=parents):
+            return known.types == dict(parents)
+        case Hierarchy(parents=parents):
+            return known.categories == dict(parents)
+        case Withdrawn(what="space", name=name):
+            return name not in known.spaces
+        case Withdrawn(name=name):
+            return name not in known.producers
+
+
+def boxes_in(filters: Iterable[Filter]) -> Iterable[InBox]:
+    for each in filters:
+        match each:
+            case InBox():
+                yield each
+            case AllOf(inner) | AnyOf(inner):
+                yield from boxes_in(inner)
+            case Not(inner):
+                yield from boxes_in((inner,))
+
+
+def no_such_space(name: str, known: Known) -> str:
+    return f"there is no information space {name[:80]!r}; {known_names(name, sorted(known.spaces))}; {HOW_TO_DECLARE}"
+
+
+def _check_space(space: InformationSpace, known: Known) -> None:
+    check_space(space)
+    if space.name not in known.spaces and len(known.spaces) >= MOST_SPACES:
+        raise Refusal("too-large", f"there are {MOST_SPACES} information spaces already; withdraw one first")
+
+
+def _hierarchy(asked: Hierarchy) -> Hierarchy:
+    what = "type" if asked.of == "types" else "category"
+    if len(asked.parents) > MOST_NAMES:
+        raise Refusal("too-large", f"{len(asked.parents):,} names are too many; a hierarchy has at most {MOST_NAMES:,}")
+    for name, parents in asked.parents:
+        if len(parents) > MOST_PARENTS:
+            text = f"{what} {name[:80]!r} has {len(parents)} parents; at most {MOST_PARENTS} can be"
+            raise Refusal("too-large", text)
+        for each in (name, *parents):
+            _check_name(what, each)
+    if len(dict(asked.parents)) < len(asked.parents):
+        raise Refusal("malformed", f"a {what} is named twice; name it once, with all its parents")
+    if (way := cycle_in(asked.parents)) is not None:
+        raise Refusal("malformed", f"a {what} cannot be above itself: {' -> '.join(each[:80] for each in way[:10])}")
+    kept = ((name, tuple(dict.fromkeys(parents))) for name, parents in sorted(asked.parents) if parents)
+    return Hierarchy(asked.of, tuple(kept))
+
+
+def _producer(asked: Producer, known: Known) -> Producer:
+    if not 0 < len(asked.address) <= LONGEST_ADDRESS or asked.address.split() != [asked.address]:
+        text = f"{asked.address[:80]!r} cannot be a producer's address: 1 to {LONGEST_ADDRESS} characters, no spaces"
+        raise Refusal("malformed", text)
+    if len(asked.categories) > MOST_CATEGORIES:
+        raise Refusal("too-large", f"{len(asked.categories)} categories are too many; at most {MOST_CATEGORIES} can be")
+    for each in asked.categories:
+        _check_name("category", each)
+    for name, data in (("properties", asked.properties), ("description", asked.description)):
+        if len(data) > MOST_BYTES:
+            raise Refusal("too-large", f"its {name} have {len(data):,} bytes; at most {MOST_BYTES:,} are kept")
+    if asked.address not in known.producers and len(known.producers) >= MOST_PRODUCERS:
+        raise Refusal("too-large", f"there are {MOST_PRODUCERS:,} producers already; withdraw one first")
+    _check_properties(asked)
+    description = n_triples(asked.description, _base(asked.address)) if asked.description else b""
+    return replace(asked, categories=tuple(dict.fromkeys(asked.categories)), description=description)
+
+
+def _check_properties(asked: Producer) -> None:
+    try:
+        if asked.properties:
+            xml.parse(asked.properties)
+    except MarkupError as problem:
+        raise Refusal("malformed", f"the properties of {asked.address[:80]!r}: {problem}") from None
+    if is_of_world(asked):
+        raise Refusal("malformed", "such properties have services of the world alone; use elements of your own")
+
+
+def _base(address: str) -> str:
+    """A source of CloudEvents may be relative."""
+    try:
+        return NamedNode(address).value
+    except ValueError:
+        return NO_BASE
+
+
+def _check_withdrawn(asked: Withdrawn, known: Known) -> None:
+    if asked.what == "space":
+        if asked.name not in known.spaces:
+            raise Refusal("unknown-name", no_such_space(asked.name, known))
+        return
+    found = known.producers.get(asked.name)
+    if found is None:
+        text = f"there is no producer {asked.name[:80]!r}; {known_names(asked.name, known.producers)}"
+        raise Refusal("unknown-name", text)
+    if is_of_world(found):
+        raise Refusal("in-use", f"{asked.name[:80]!r} is a service of the world; remove it there, with `tocsin ino`")
+
+
+def _check_name(what: str, name: str) -> None:
+    if not 0 < len(name) <= LONGEST_NAME or name != name.strip() or not name.isprintable():
+        text = f"{name[:80]!r} cannot name a {what}: 1 to {LONGEST_NAME} printable characters, no spaces around them"
+        raise Refusal("malformed", text)

@@ -1,0 +1,217 @@
+"""What is known of one notification: who wanted it and why, as it was then, and what became of it."""
+
+import asyncio
+import contextlib
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from tocsin.app import finding
+from tocsin.app.embedded import EmbeddedEngine
+from tocsin.app.outbox_engine import OutboxEngine
+from tocsin.app.sending import Sending
+from tocsin.flow.pull_points import pulled_by
+from tocsin.matching.engine import matches
+from tocsin.matching.explaining import Explanation, explain
+from tocsin.matching.judging import Judge, Undecided
+from tocsin.matching.known import Known
+from tocsin.matching.parts import leaf
+from tocsin.mediation.operations import Held
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.records import Changed
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Subscription
+from tocsin.store.database import Store
+from tocsin.store.errors import StoreError
+from tocsin.store.pull_points import PointState
+from tocsin.wire.trace_port import Account, Accounts, Found, Outcome, SeenSubscription, Sought
+
+MOST_LOOKED_AT = 5_000  # subscriptions, for one page
+MOST_SECONDS = 5.0  # for one page
+MOST_WAITING = 16  # who ask at the same time
+_MOST_HELD = 1000
+_AS_IT_WAS = "it was changed since; this is as it was then"
+
+
+class Around(Protocol):
+    """What is used of the node."""
+
+    base_url: str
+    store: Store
+    sending: Sending
+    engine: EmbeddedEngine | OutboxEngine
+
+    def subscriptions(self, after: str, limit: int, seen: SeenSubscription | None = None) -> Sequence[Subscription]: ...
+
+    def pull_point(self, pull_point: str) -> PointState: ...
+
+    async def held(self, pull_point: str, after: int, limit: int, seconds: float = 0.0) -> Sequence[Held]: ...
+
+
+class Tracing:
+    """Implements `tocsin.wire.trace_port.TracesPort`. One at a time, in a thread: it reads much and is in no hurry."""
+
+    def __init__(self, around: Around, log: Path, judge: Judge | None = None) -> None:
+        self._around, self._log, self._judge = around, log, judge
+        self._lock, self._waiting = asyncio.Lock(), 0
+
+    async def find(self, sought: Sought) -> Found:
+        async with self._turn():
+            return await asyncio.to_thread(finding.find, self._log, sought)
+
+    async def known_subscription(self, subscription: str) -> Subscription:
+        return (await asyncio.to_thread(self._history, subscription))[-1].subscription
+
+    async def account(self, found: Found, subscription: str) -> Account:
+        async with self._turn():
+            account = await asyncio.to_thread(self._explained, found, subscription)
+            await self._settle()
+            return await self._with_outcome(found, account, self._sent())
+
+    async def accounts(
+        self, found: Found, after: str, limit: int, *, every: bool, seen: SeenSubscription | None = None
+    ) -> Accounts:
+        async with self._turn():
+            names = [each.id for each in self._around.subscriptions(after, MOST_LOOKED_AT + 1, seen)]
+            items, following = await asyncio.to_thread(self._page, found, names, limit, every)
+            await self._settle()
+            sent = self._sent()
+            return Accounts(tuple([await self._with_outcome(found, each, sent) for each in items]), following)
+
+    async def newest(self, subscription: str, most: int) -> Sequence[tuple[Found, Account]]:
+        async with self._turn():
+            pairs = await asyncio.to_thread(self._newest, subscription, most)
+            await self._settle()
+            sent = self._sent()
+            return [(found, await self._with_outcome(found, each, sent)) for found, each in pairs]
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._waiting >= MOST_WAITING:
+            raise Refusal("overloaded", f"{MOST_WAITING} others look for notifications; try again a little later")
+        self._waiting += 1
+        try:
+            async with self._lock:
+                yield
+        finally:
+            self._waiting -= 1
+
+    def _history(self, subscription: str) -> list[Changed]:
+        history = self._around.store.history(SubscriptionId(subscription))
+        if not history:
+            raise Refusal("unknown-subscription", f"there never was a subscription {subscription[:80]!r}")
+        return history
+
+    def _page(
+        self, found: Found, names: Sequence[SubscriptionId], limit: int, every: bool
+    ) -> tuple[list[Account], str | None]:
+        items: list[Account] = []
+        known, until = self._known(found), monotonic() + MOST_SECONDS
+        for at, name in enumerate(names):
+            if at == MOST_LOOKED_AT or len(items) == limit or (at and monotonic() > until):
+                return items, names[at - 1]
+            history = self._history(name)
+            if every or self._may_want(found, history, known):
+                items.append(self._as_met(found, history, known))
+        return items, None
+
+    def _newest(self, subscription: str, most: int) -> list[tuple[Found, Account]]:
+        history = self._history(subscription)
+        return [(each, self._as_met(each, history, self._known(each))) for each in finding.newest(self._log, most)]
+
+    def _explained(self, found: Found, subscription: str) -> Account:
+        return self._as_met(found, self._history(subscription), self._known(found))
+
+    def _may_want(self, found: Found, history: Sequence[Changed], known: Known) -> bool:
+        """Sooner told than explained."""
+        met = history[_met_at(history, found)].subscription
+        if found.pull_point is not None:
+            return met.id == found.pull_point
+        try:
+            return matches(met, found.notification, known, self._judge, self._around.base_url)
+        except Undecided:
+            return True
+
+    def _as_met(self, found: Found, history: Sequence[Changed], known: Known) -> Account:
+        at = _met_at(history, found)
+        subscription = history[at].subscription
+        if found.pull_point is not None:
+            return Account(subscription, _addressed(found.pull_point, subscription))
+        explanation = explain(subscription, found.notification, known, self._judge, self._around.base_url)
+        return Account(subscription, explanation, remark=_remark(history, at, found.notification.at.offset))
+
+    def _known(self, found: Found) -> Known:
+        return self._around.store.known_as_of(found.notification.at.offset)
+
+    async def _settle(self) -> None:
+        """So that what was given up a moment ago is among the dead letters."""
+        with contextlib.suppress(StoreError):  # the checkpoint says so itself
+            await self._around.sending.save()
+
+    async def _with_outcome(self, found: Found, account: Account, sent: "_Sent") -> Account:
+        if account.explanation.wanted is False:
+            return account
+        point = pulled_by(account.subscription)
+        if account.explanation.wanted and point is not None:
+            return replace(account, outcome=await self._pulled(found, point))
+        outcome, detail = await asyncio.to_thread(sent, found, account)
+        return replace(account, outcome=outcome, detail=detail)
+
+    async def _pulled(self, found: Found, point: str) -> Outcome:
+        place = (found.notification.at, found.notification.index)
+        try:
+            state = self._around.pull_point(point)
+            rows = await self._around.held(point, state.handed_to, _MOST_HELD)
+        except Refusal:
+            return "not known"
+        if any((row.notification.at, row.notification.index) == place for row in rows):
+            return "waiting"
+        return "handed out" if len(rows) < _MOST_HELD else "not known"
+
+    def _sent(self) -> "_Sent":
+        """What the engine knows is taken now, in the loop; the store is asked later, in a thread."""
+        waits = self._around.engine.waits()
+
+        def sent(found: Found, account: Account) -> tuple[Outcome, str]:
+            at, index, name = found.notification.at, found.notification.index, account.subscription.id
+            letter = self._around.store.dead_letter_at(name, at, index)
+            if letter is not None:
+                return ("waiting" if letter.state == "queued" else "dead letter"), letter.reason
+            if account.explanation.wanted is None:
+                return "", ""
+            is_waiting = waits(name, at, index)
+            if is_waiting is None:
+                return "not matched yet", ""
+            if is_waiting:
+                return "waiting", ""
+            return ("not known" if self._history(name)[-1].subscription.state == "ended" else "delivered"), ""
+
+        return sent
+
+
+_Sent = Callable[[Found, Account], tuple[Outcome, str]]
+
+
+def _met_at(history: Sequence[Changed], found: Found) -> int:
+    """What was there before it meets its first state, as it does where the log is read for one."""
+    return max(0, bisect_right(history, found.notification.at.offset, key=lambda change: change.at.offset) - 1)
+
+
+def _addressed(pull_point: str, subscription: Subscription) -> Explanation:
+    """What is posted to the address of a pull point is for no subscription but that."""
+    is_it = subscription.id == pull_point
+    part = leaf("what is for everybody", is_it, f"it was put into the pull point {pull_point} alone")
+    return Explanation(is_it, part.why, (part if is_it else replace(part, decides=True),))
+
+
+def _remark(history: Sequence[Changed], at: int, offset: int) -> str:
+    met, now = history[at].subscription, history[-1].subscription
+    if history[0].at.offset > offset:
+        return f"it was made after this, as record {history[0].at.offset}"
+    if now.state == "ended":
+        return f"it has ended since: {now.reason}" if met.state != "ended" else ""
+    return "" if (met.filters, met.state) == (now.filters, now.state) else _AS_IT_WAS

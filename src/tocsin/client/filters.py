@@ -1,0 +1,151 @@
+"""What a subscription asks for, as each door is told it."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from tocsin.client.answers import ClientError
+from tocsin.client.values import Wanted
+from tocsin.markup import xml
+from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, DIALECT, JSONPATH, PRODUCER, SPARQL, TYPE
+from tocsin.mediation.namespaces import ONVIF_ITEM_FILTER, WSE_TOPIC_FILTER, WSN, XPATH_10
+from tocsin.mediation.properties import query_element
+from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.topics import DIALECTS as TOPIC_DIALECTS
+from tocsin.mediation.writing import Expression, Markup, Value
+from tocsin.model.filters import Language, Over
+
+GRAMMARS = ("simple", "concrete", "full")
+Place = Literal["TopicExpression", "MessageContent", "ProducerProperties", ""]
+
+
+class _Written(Struct, frozen=True):
+    language: Language
+    over: Over
+    dialect: str  # of SOAP
+    place: Place  # in WS-Notification
+
+
+LANGUAGES: Mapping[str, _Written] = {
+    "xpath": _Written("xpath", "payload", XPATH_10, "MessageContent"),
+    "xpath-envelope": _Written("xpath", "envelope", XPATH_10, ""),
+    "xpath-producer": _Written("xpath", "producer", XPATH_10, "ProducerProperties"),
+    "items": _Written("items", "payload", ONVIF_ITEM_FILTER, "MessageContent"),
+    "jsonpath": _Written("jsonpath", "payload", JSONPATH, "MessageContent"),
+    "cesql": _Written("cesql", "attributes", CESQL, "MessageContent"),
+    "sparql": _Written("sparql", "producer", SPARQL, "ProducerProperties"),
+}
+# What WS-Eventing can be asked for by itself; there, XPath 1.0 is over the envelope.
+_ALONE = ("TopicExpression", "", PRODUCER, JSONPATH, CESQL)
+
+
+def documents(wanted: Wanted) -> list[dict[str, Any]]:
+    """As the JSON API has them, all but the topic."""
+    found: list[dict[str, Any]] = []
+    if wanted.box:
+        found.append({CONTENT_TOPIC: wanted.box})
+    if wanted.types:
+        found.append({TYPE: _with_prefixes(" ".join(wanted.types), wanted)})
+    if wanted.producers:
+        found.append({PRODUCER: " ".join(wanted.producers)})
+    if wanted.content:
+        found.append(_content_document(wanted))
+    return found
+
+
+def _content_document(wanted: Wanted) -> dict[str, Any]:
+    written = language(wanted)
+    if written.language == "cesql":
+        return {"sql": wanted.content}
+    if written.language not in ("xpath", "items"):
+        return {f"{DIALECT}{written.language}": wanted.content}
+    over = {"over": written.over} if written.over != "payload" else {}
+    return {f"{DIALECT}{written.language}": _with_prefixes(wanted.content, wanted) | over}
+
+
+def _with_prefixes(expression: str, wanted: Wanted) -> dict[str, Any]:
+    return {"expression": expression, "namespaces": dict(wanted.namespaces)}
+
+
+def language(wanted: Wanted) -> _Written:
+    if wanted.content_language not in LANGUAGES:
+        known = ", ".join(LANGUAGES)
+        raise ClientError(f"the content language {wanted.content_language!r} is not known; choose one of {known}")
+    return LANGUAGES[wanted.content_language]
+
+
+def values(dialect: Dialect, message: Message, wanted: Wanted) -> dict[str, Value]:
+    """At the places that the message has for filters."""
+    asked = _asked(dialect, wanted)
+    entries = {each.name for each in message.entries}
+    if not asked:
+        return {}
+    if "filter" in entries:
+        return {"filter": Markup(b"".join(_element(dialect, place, each) for place, each in asked))}
+    if "event_filter" in entries:
+        return {"event_filter": _event_filter(dialect, asked)}
+    return _flat(dialect, asked)
+
+
+_Asked = list[tuple[Place, Expression]]
+
+
+def _asked(dialect: Dialect, wanted: Wanted) -> _Asked:
+    found: _Asked = []
+    if wanted.topic:
+        uri = grammar(dialect, wanted.topic_dialect)
+        found.append(("TopicExpression", Expression(wanted.topic, uri, wanted.namespaces, dialect.topic_attribute)))
+    if wanted.box:
+        found.append(("TopicExpression", Expression(wanted.box, CONTENT_TOPIC)))
+    if wanted.types:
+        found.append(("TopicExpression", Expression(" ".join(wanted.types), TYPE, wanted.namespaces)))
+    if wanted.producers:
+        found.append(("ProducerProperties", Expression(" ".join(wanted.producers), PRODUCER)))
+    if wanted.content:
+        written = language(wanted)
+        found.append((written.place, Expression(wanted.content, written.dialect, wanted.namespaces)))
+    return found
+
+
+def _element(dialect: Dialect, place: Place, asked: Expression) -> bytes:
+    if not place:
+        raise ClientError(f"{dialect.title} has no place for an XPath over the envelope here; ask for the payload")
+    return query_element("wsnt", WSN, place, asked.dialect, asked.text, asked.namespaces)
+
+
+def _event_filter(dialect: Dialect, asked: _Asked) -> Value:
+    """One in its own dialect, several in that of WS-Messenger, which is of several."""
+    place, one = asked[0]
+    if len(asked) == 1 and (place in _ALONE or one.dialect in _ALONE):
+        return one
+    inside = b"".join(_element(dialect, where, each) for where, each in asked)
+    return Markup(inside, b" Dialect=" + xml.attribute(WSE_TOPIC_FILTER))
+
+
+_FLAT: Mapping[Place, str] = {
+    "TopicExpression": "topic_expression",
+    "MessageContent": "selector",
+    "ProducerProperties": "precondition",
+}
+
+
+def _flat(dialect: Dialect, asked: _Asked) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for place, each in asked:
+        name = _FLAT.get(place)
+        if name is None or name in found:
+            lacks = "an XPath over the envelope" if name is None else f"more than one {place}"
+            raise ClientError(f"{dialect.title} has no place for {lacks} in what asks for a subscription")
+        found[name] = each
+    return found
+
+
+def grammar(dialect: Dialect, name: str) -> str:
+    """The URI by which that dialect calls one of the languages of topic expressions."""
+    if name in GRAMMARS:
+        return dialect.topic_dialects[GRAMMARS.index(name)]
+    known = {name: uri for uri, name in TOPIC_DIALECTS.items()}
+    if name not in known:
+        raise ClientError(f"the topic dialect {name!r} is not known; choose one of {', '.join(known)}")
+    return known[name]

@@ -1,0 +1,97 @@
+"""What the content languages have in common: comparisons of what stands at a path with a constant, joined by and/or.
+
+An expression that can be read as such a condition shares one index with all others; any other is judged on its own.
+"""
+
+from typing import Literal, Union
+
+from msgspec import Struct
+
+from tocsin.markup.cesql_terms import Term
+
+Comparator = Literal["=", "!=", "<", "<=", ">", ">="]
+Constant = str | float | bool | None
+
+
+class Step(Struct, frozen=True, tag=True, cache_hash=True):
+    """`name` is `{namespace}local`, `local`, `{namespace}*` or `*`; with `deep` the element may be any number of
+    levels further down (`//`)."""
+
+    name: str
+    deep: bool = False
+
+
+class XmlPath(Struct, frozen=True, tag=True, cache_hash=True):
+    """Elements reached by steps, and of these an attribute, the text nodes, or the string value.
+
+    Absolute steps begin at the document, others at its root element (no steps: that element itself). `having` is asked
+    of the last element: a condition over its attributes, whose paths are relative and have no steps.
+    """
+
+    steps: tuple[Step, ...]
+    leaf: str = ""  # "" the string value, "@name" an attribute, "text()" each text node
+    absolute: bool = True
+    having: "Condition | None" = None
+
+
+class JsonPath(Struct, frozen=True, tag=True, cache_hash=True):
+    """A singular query (RFC 9535 s2.3.5.1): member names and array indexes from the root."""
+
+    steps: tuple[str | int, ...]
+
+
+class Attribute(Struct, frozen=True, tag=True, cache_hash=True):
+    """A CloudEvents context attribute."""
+
+    name: str
+
+
+Path = Union[XmlPath, JsonPath, Attribute]  # noqa: UP007 - names its own members
+
+
+class Compare(Struct, frozen=True, tag=True, cache_hash=True):
+    """Some value at the path compares so. A number constant compares as numbers, in the path's own language."""
+
+    path: Path
+    how: Comparator
+    value: Constant
+
+
+class Exists(Struct, frozen=True, tag=True, cache_hash=True):
+    path: Path
+
+
+class Every(Struct, frozen=True, tag=True, cache_hash=True):
+    """Without any condition it holds."""
+
+    conditions: tuple["Condition", ...]
+
+
+class Some(Struct, frozen=True, tag=True, cache_hash=True):
+    """Without any condition it does not hold."""
+
+    conditions: tuple["Condition", ...]
+
+
+class Negated(Struct, frozen=True, tag=True, cache_hash=True):
+    condition: "Condition"
+
+
+class Computed(Struct, frozen=True, tag=True, cache_hash=True):
+    """A CloudEvents SQL expression, over attributes only, yields this Boolean, without any error."""
+
+    term: Term
+    outcome: bool = True
+
+
+Condition = Union[Compare, Exists, Every, Some, Negated, Computed]  # noqa: UP007 - names its own members
+
+
+class ExpressionError(ValueError):
+    """What was sent is no expression of its language; `position` counts characters from 0."""
+
+    def __init__(self, text: str, position: int, why: str) -> None:
+        shown = text if len(text) <= 80 else f"{text[:77]}..."
+        super().__init__(f"{shown!r}, position {position}: {why}")
+        self.position = position
+        self.why = why

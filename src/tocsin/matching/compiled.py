@@ -1,0 +1,191 @@
+"""Subscriptions compiled into arrays that many processes map into memory: the same bytes for the same subscriptions,
+declarations and statistics. Nothing changes in it; an engine over it takes the changes since."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from tocsin.markup.conditions import Comparator, Compare, Constant, Exists, Path
+from tocsin.matching import atom_indexes
+from tocsin.matching.atom_indexes import AtomIndex
+from tocsin.matching.atoms import terms_of
+from tocsin.matching.boxes import BoxHeader, BoxIndex
+from tocsin.matching.combination import Combination
+from tocsin.matching.combining import STANDING, combine, next_round, stamp, standing
+from tocsin.matching.evidence import Evidence
+from tocsin.matching.holding import Holding, Numbers
+from tocsin.matching.known import Known
+from tocsin.matching.ordered import MappedTerms, OrderedTerms
+from tocsin.matching.services import notifier_of
+from tocsin.matching.statistics import NO_STATISTICS, Statistics
+from tocsin.matching.value_index import ValueIndex, is_ordered
+from tocsin.model.filters import ProducerIs, TopicIs, TypeIs
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.subscription import Subscription
+
+VERSION = 1
+Arrays = Mapping[str, NDArray[Any]]
+DECODED = 65_536  # subscriptions that are kept as values
+_NO_TERMS = (np.zeros(0, np.float64), np.zeros(0, np.int32))
+_TERM, _ATOM = ("slot", "partly", "others"), ("head", "side", "bound")
+
+
+class Head(Struct, frozen=True):
+    """What is not an array: the atoms, by number; of ordered comparisons, which are many, only the paths."""
+
+    version: int
+    named: list[tuple[int, TopicIs | TypeIs | ProducerIs]]
+    paths: list[Path]
+    compared: list[tuple[int, int, Comparator | None, Constant]]  # with the place of their path
+    boxes: list[BoxHeader]
+    services: list[int]  # the slots of those who are told by a notifier
+
+
+class Snapshot(Struct, frozen=True):
+    head: bytes
+    arrays: dict[str, NDArray[Any]]
+
+
+def compiled(subscriptions: Iterable[Subscription], known: Known, statistics: Statistics = NO_STATISTICS) -> Snapshot:
+    kept = sorted((each for each in subscriptions if each.state != "ended"), key=lambda each: each.id)
+    combination = Combination(known, statistics)
+    for each in kept:
+        combination.add(each, terms_of(each) if notifier_of(each) is None else ())
+    bodies = [_encode(each) for each in kept]
+    arrays = {f"term_{name}": combination.terms(name) for name in _TERM}
+    arrays |= {f"atom_{name}": combination.numbered(name) for name in _ATOM}
+    arrays |= {f"slot_{name}": combination.slots(name) for name in STANDING}
+    arrays |= _joined("lists", combination.lists()) | _ordered(combination.paths())
+    boxes = [index.arrays() for index in combination.boxes()]
+    arrays |= {_box_name(at, name): each for at, (_, found) in enumerate(boxes) for name, each in found.items()}
+    arrays |= {"bodies": np.frombuffer(b"".join(bodies), np.uint8), "body_ends": _ends(map(len, bodies))}
+    arrays["ids"] = np.array([each.id.encode() for each in kept] or [b""], "S")[: len(kept)]
+    services = [slot for slot, each in enumerate(kept) if notifier_of(each) is not None]
+    return Snapshot(_encode(_head(combination, [header for header, _ in boxes], services)), arrays)
+
+
+def _box_name(space: int, name: str) -> str:
+    return f"box{space}_{name}"
+
+
+def _head(combination: Combination, boxes: list[BoxHeader], services: list[int]) -> Head:
+    atoms, paths = combination.atoms(), list(combination.paths())
+    named = [(at, each) for at, each in atoms if isinstance(each, TopicIs | TypeIs | ProducerIs)]
+    place = {path: at for at, path in enumerate(paths)}
+    compared: list[tuple[int, int, Comparator | None, Constant]] = []
+    for at, each in atoms:
+        if isinstance(each, Exists):
+            compared.append((at, place[each.path], None, None))
+        elif isinstance(each, Compare) and not is_ordered(each):
+            compared.append((at, place[each.path], each.how, each.value))
+    return Head(VERSION, named, paths, compared, boxes, services)
+
+
+def _ordered(paths: Mapping[Path, ValueIndex]) -> dict[str, NDArray[Any]]:
+    """For each side the terms that are found by their bound, one side after the other."""
+    sides = [index.terms.get(side) for index in paths.values() for side in (index.side, index.side + 1)]
+    pairs = [each.arrays() if isinstance(each, OrderedTerms) else _NO_TERMS for each in sides]
+    ends = _ends(len(bounds) for bounds, _ in pairs)
+    bounds, terms = (np.concatenate(each) for each in zip(*(pairs or [_NO_TERMS]), strict=True))
+    return {"ordered_bounds": bounds, "ordered_terms": terms, "ordered_ends": ends}
+
+
+def _joined(name: str, lists: list[Numbers]) -> dict[str, NDArray[Any]]:
+    together = np.concatenate(lists) if lists else np.zeros(0, np.int32)
+    return {name: together, f"{name}_ends": _ends(map(len, lists))}
+
+
+def _ends(lengths: Iterable[int]) -> NDArray[np.int64]:
+    return np.cumsum([0, *lengths], dtype=np.int64)
+
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+_decode_head = msgspec.msgpack.Decoder(Head).decode
+_decode_subscription = msgspec.msgpack.Decoder(Subscription).decode
+
+
+class Compiled:
+    def __init__(self, snapshot: Snapshot, known: Known) -> None:
+        head = _decode_head(snapshot.head)
+        if head.version != VERSION:
+            raise ValueError(f"the snapshot has version {head.version}, this is for {VERSION}")
+        self._arrays = snapshot.arrays
+        self._terms = {name: snapshot.arrays[f"term_{name}"] for name in _TERM}
+        self._slots = {name: snapshot.arrays[f"slot_{name}"] for name in STANDING}
+        self._atoms = {name: snapshot.arrays[f"atom_{name}"] for name in _ATOM}
+        self._atoms["stamp"] = np.zeros(len(self._atoms["head"]), np.int32)
+        self._holding, self._round = Holding(), 0
+        self._holding.grow(2 * len(head.paths) + 1)
+        self.services = head.services
+        self._indexes = _indexes(head, snapshot.arrays, known)
+        self.subscription = lru_cache(maxsize=DECODED)(self._subscription)
+
+    def __len__(self) -> int:
+        return len(self._arrays["ids"])
+
+    def __contains__(self, subscription: SubscriptionId) -> bool:
+        return self.slot(subscription) is not None
+
+    def slot(self, subscription: SubscriptionId) -> int | None:
+        ids, name = self._arrays["ids"], subscription.encode()
+        at = int(np.searchsorted(ids, np.bytes_(name)))
+        return at if at < len(ids) and ids[at] == name else None
+
+    def match(self, evidence: Evidence) -> tuple[list[int], list[int]]:
+        """The slots of those who want it, and of those whose filters are to be verified."""
+        self._round = next_round(self._round, self._atoms)
+        holding = self._holding
+        for index in self._indexes:
+            index.match(evidence, holding)
+        found = stamp(holding, self._atoms, self._round)
+        terms = combine(found, holding, self._atoms, self._terms, self._listed, self._round)
+        holding.clear()
+        return standing(terms, self._terms, self._slots, evidence.notification.at, evidence.notification.when)
+
+    def _listed(self, at: int) -> Numbers:
+        ends = self._arrays["lists_ends"]
+        found: Numbers = self._arrays["lists"][ends[at] : ends[at + 1]]
+        return found
+
+    def _subscription(self, slot: int) -> Subscription:
+        ends = self._arrays["body_ends"]
+        return _decode_subscription(self._arrays["bodies"][ends[slot] : ends[slot + 1]].tobytes())
+
+
+def _indexes(head: Head, arrays: Arrays, known: Known) -> tuple[AtomIndex, ...]:
+    topics, boxes = atom_indexes.Topics(), atom_indexes.Boxes(known)
+    types, producers = atom_indexes.types(), atom_indexes.producers()
+    for at, asked in head.named:
+        match asked:
+            case TopicIs():
+                topics.add(at, asked)
+            case TypeIs():
+                types.add(at, asked)
+            case ProducerIs():
+                producers.add(at, asked)
+    for place, header in enumerate(head.boxes):
+        prefix = _box_name(place, "")
+        mine = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+        boxes.put(BoxIndex.from_arrays(header, mine))
+    return topics, types, producers, boxes, _values(head, arrays)
+
+
+def _values(head: Head, arrays: Arrays) -> atom_indexes.Values:
+    """The paths in their old order have their old sides."""
+    values = atom_indexes.Values()
+    for place, path in enumerate(head.paths):
+        values.at(path).map(_mapped(arrays, 2 * place), _mapped(arrays, 2 * place + 1))
+    for at, place, how, constant in head.compared:
+        path = head.paths[place]
+        values.add(at, Exists(path) if how is None else Compare(path, how, constant))
+    return values
+
+
+def _mapped(arrays: Arrays, side: int) -> MappedTerms:
+    start, end = arrays["ordered_ends"][side : side + 2]
+    return MappedTerms(arrays["ordered_bounds"][start:end], arrays["ordered_terms"][start:end])

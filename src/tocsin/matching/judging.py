@@ -1,0 +1,15 @@
+"""Expressions that no index holds are judged one by one, behind a port: somewhere that can be killed."""
+
+from typing import Protocol
+
+from tocsin.model.filters import Content
+
+
+class Undecided(Exception):
+    """A filter could not be evaluated; the text is for its subscriber. That is neither a match nor none."""
+
+
+class Judge(Protocol):
+    def judge(self, asked: Content, document: bytes) -> bool:
+        """Whether the expression holds of the document; raises `Undecided` when that cannot be told in time."""
+        ...

@@ -1,0 +1,75 @@
+"""Filters as they were said become filters: what they name is looked up among what was declared."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from tocsin.matching.known import Known
+from tocsin.mediation.expressions import BoxAsSaid
+from tocsin.model.content_topic import parse_box, write_box
+from tocsin.model.filters import AllOf, AnyOf, Filter, InBox, Not
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Subscription
+
+SHOWN = 5
+
+
+def resolve(filters: Iterable[Filter], known: Known) -> tuple[Filter, ...]:
+    """Types and producers may be declared later, or never; only a box means nothing without its space."""
+    return tuple(_resolved(each, known) for each in filters)
+
+
+def _resolved(asked: Filter, known: Known) -> Filter:
+    match asked:
+        case BoxAsSaid():
+            return _box(asked, known)
+        case AllOf(filters):
+            return AllOf(resolve(filters, known))
+        case AnyOf(filters):
+            return AnyOf(resolve(filters, known))
+        case Not(negated):
+            return Not(_resolved(negated, known))
+    return asked
+
+
+def as_said(subscription: Subscription, known: Known) -> Subscription:
+    """The way back: with boxes in words, for which their spaces are needed."""
+    if not any(map(_has_box, subscription.filters)):
+        return subscription
+    return replace(subscription, filters=tuple(_said(each, known) for each in subscription.filters))
+
+
+def _has_box(asked: Filter) -> bool:
+    match asked:
+        case InBox():
+            return True
+        case AllOf(filters) | AnyOf(filters):
+            return any(map(_has_box, filters))
+        case Not(negated):
+            return _has_box(negated)
+    return False
+
+
+def _said(asked: Filter, known: Known) -> Filter:
+    match asked:
+        case InBox(name, sides) if (space := known.spaces.get(name)) is not None:
+            return BoxAsSaid(name, sides, write_box(asked, space))
+        case AllOf(filters):
+            return AllOf(tuple(_said(each, known) for each in filters))
+        case AnyOf(filters):
+            return AnyOf(tuple(_said(each, known) for each in filters))
+        case Not(negated):
+            return Not(_said(negated, known))
+    return asked
+
+
+def _box(asked: BoxAsSaid, known: Known) -> InBox:
+    space = known.spaces.get(asked.space)
+    if space is None:
+        names = sorted(known.spaces)
+        listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "") or "none"
+        how = "declare it with PUT /api/spaces/{name}, or `tocsin spaces declare`"
+        raise Refusal(
+            "unknown-topic", f"there is no information space {asked.space[:80]!r}; declared are {listed}; {how}"
+        )
+    return parse_box(asked.text, space)

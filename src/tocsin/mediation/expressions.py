@@ -1,0 +1,154 @@
+"""What subscribers say in filters beside topics, checked: one place for all the doors."""
+
+import re
+from collections.abc import Callable, Mapping
+
+from tocsin.markup import cesql, items, jsonpath, sparql, xpath, xpath_subset
+from tocsin.markup.conditions import ExpressionError
+from tocsin.model.content_topic import space_of, write_box
+from tocsin.model.filters import ActionIs, Content, InBox, Language, Over, ProducerIs, TypeIs
+from tocsin.model.identity import Pairs
+from tocsin.model.names import LONGEST_TOPIC, NAMESPACE, NCNAME, QName, qname_in
+from tocsin.model.refusal import Reason, Refusal
+from tocsin.model.space import Dimension, InformationSpace, Interval, Side
+
+DIALECT = "urn:tocsin:dialect:"
+CONTENT_TOPIC, TYPE, PRODUCER = f"{DIALECT}content-topic", f"{DIALECT}type", f"{DIALECT}producer"
+XPATH, ITEMS, JSONPATH = f"{DIALECT}xpath", f"{DIALECT}items", f"{DIALECT}jsonpath"
+CESQL, SPARQL, ACTION = f"{DIALECT}cesql", f"{DIALECT}sparql", f"{DIALECT}action"
+CATEGORY = "category:"
+
+LONGEST = 4096  # of one expression
+MOST = 256  # of the names in one filter
+Scope = Mapping[str | None, str]
+TITLES: Mapping[Language, str] = {
+    "xpath": "XPath 1.0",
+    "items": "ItemFilter",
+    "jsonpath": "JSONPath",
+    "cesql": "CloudEvents SQL",
+    "sparql": "SPARQL",
+}
+_QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
+_WORD = re.compile(rf"({NCNAME.pattern})(:(?!:))?")
+
+
+class BoxAsSaid(InBox, frozen=True, tag=True, cache_hash=True):
+    """A box in the words of a subscriber, who may name a space that there is not. The log never has one."""
+
+    text: str = ""
+
+
+def box(text: str) -> BoxAsSaid:
+    """The space is looked up where spaces are known."""
+    name = space_of(text)
+    if not name or len(text) > LONGEST_TOPIC:
+        shown = f"{text[:80]!r} is not a content topic of at most {LONGEST_TOPIC} characters"
+        raise Refusal("bad-topic-expression", f"{shown}: a space, a colon, and a side for each of its dimensions")
+    return BoxAsSaid(name, (), text)
+
+
+def content(
+    language: Language,
+    text: str,
+    over: Over,
+    namespaces: Scope,
+    reason: Reason = "bad-filter",
+    about: QName | None = None,
+) -> Content:
+    """Namespaces are those in scope where it stood; the prefixes that it uses are kept."""
+    try:
+        if not text or len(text) > LONGEST:
+            raise ExpressionError(text, min(len(text), LONGEST), f"1 to {LONGEST} characters are expected")
+        used = _used(text, namespaces) if language in ("xpath", "items") else ()
+        _CHECKS[language](text, dict(used))
+    except ValueError as problem:  # of ours, or of lxml
+        where = "" if about is None else f"{about.local}: "
+        raise Refusal(reason, f"{where}this is no {TITLES[language]} expression: {problem}", about) from None
+    return Content(language, text, over, used)
+
+
+def _used(text: str, namespaces: Scope) -> Pairs:
+    plain = _QUOTED.sub(lambda found: " " * len(found[0]), text)
+    used: dict[str, str] = {}
+    for found in _WORD.finditer(plain):
+        prefix = found[1]
+        if not found[2] or prefix == "xml":
+            continue
+        if prefix not in namespaces:
+            raise ExpressionError(text, found.start(), f"the prefix {prefix!r} is not declared")
+        if not NAMESPACE.fullmatch(namespaces[prefix]):
+            raise ExpressionError(text, found.start(), f"the namespace of the prefix {prefix!r} is not a URI")
+        used[prefix] = namespaces[prefix]
+    return tuple(sorted(used.items()))
+
+
+def _check_xpath(text: str, namespaces: Mapping[str, str]) -> None:
+    """What is no condition is left to lxml, which does not say where it is wrong."""
+    if xpath_subset.read(text, namespaces) is None:
+        xpath.check(text, namespaces)
+
+
+_CHECKS: Mapping[Language, Callable[[str, Mapping[str, str]], object]] = {
+    "xpath": _check_xpath,
+    "items": items.read,
+    "jsonpath": lambda text, _: jsonpath.read(text),
+    "cesql": lambda text, _: cesql.read(text),
+    "sparql": lambda text, _: sparql.check(text),
+}
+
+
+def types(text: str, namespaces: Scope, reason: Reason = "bad-filter") -> TypeIs:
+    """Names between white space: `prefix:local` or `{namespace}local` of an element, any other is of CloudEvents."""
+    return TypeIs(tuple(dict.fromkeys(_type(each, namespaces, reason) for each in _words(text, "type", reason))))
+
+
+def _type(word: str, namespaces: Scope, reason: Reason) -> str:
+    if word.startswith("{"):
+        name = qname_in(word)
+        if name is None or not NAMESPACE.fullmatch(name.namespace):
+            raise Refusal(reason, f"{word[:80]!r} is not a name such as {{urn:x}}Alert")
+        return word
+    prefix, colon, local = word.partition(":")
+    if not colon or not NCNAME.fullmatch(prefix) or not NCNAME.fullmatch(local):
+        return word
+    uri = namespaces.get(prefix)
+    if uri is None:
+        hint = "a CloudEvents type that looks so is asked for by its attribute"
+        raise Refusal(reason, f"the prefix {prefix!r} of the type {word[:80]!r} is not declared; {hint}")
+    return _type(str(QName(uri, local)), {}, reason)
+
+
+def actions(text: str) -> ActionIs:
+    return ActionIs(tuple(_words(text, "action", "bad-filter")))
+
+
+def producers(text: str, reason: Reason = "bad-producer-filter") -> ProducerIs:
+    """Addresses and `category:NAME` between white space: one of them is enough."""
+    words = _words(text, "producer", reason)
+    if CATEGORY in words:
+        raise Refusal(reason, f"a category has no name; write one such as {CATEGORY}hospital")
+    categories = tuple(each.removeprefix(CATEGORY) for each in words if each.startswith(CATEGORY))
+    return ProducerIs(tuple(each for each in words if not each.startswith(CATEGORY)), categories)
+
+
+def producers_text(asked: ProducerIs) -> str:
+    return " ".join((*asked.addresses, *(CATEGORY + each for each in asked.categories)))
+
+
+def _words(text: str, what: str, reason: Reason) -> list[str]:
+    words = text.split()
+    if not 0 < len(words) <= MOST or max(map(len, words)) > LONGEST:
+        text = f"the filter names no {what}" if not words else f"it names more than {MOST}, or very long ones"
+        raise Refusal(reason, f"{text}; 1 to {MOST} are expected, each of at most {LONGEST} characters")
+    return words
+
+
+def box_text(asked: InBox) -> str:
+    """As it could have been said; without its space a time is told in seconds."""
+    if isinstance(asked, BoxAsSaid):
+        return asked.text
+    return write_box(asked, InformationSpace(asked.space, tuple(map(_any, asked.sides))))
+
+
+def _any(side: Side) -> Dimension:
+    return Dimension("", "number" if isinstance(side, Interval) else "string")

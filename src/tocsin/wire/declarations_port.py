@@ -1,0 +1,22 @@
+"""What the doors ask of the node about what is declared to it."""
+
+from typing import Protocol
+
+from tocsin.matching.known import Known
+from tocsin.model.declared import Declaration
+
+
+class DeclarationsPort(Protocol):
+    @property
+    def known(self) -> Known:
+        """As of the last record on disk; not to be changed."""
+        ...
+
+    @property
+    def categories_of_world(self) -> bool:
+        """Whether the categories of producers are those of the world, and are changed there."""
+        ...
+
+    async def declare(self, what: Declaration) -> None:
+        """Returns when it is on disk; refuses what cannot be, and to change a space that subscriptions use."""
+        ...

@@ -1,0 +1,26 @@
+"""Declarations as one principal sees them: everybody may read them, who manages everything declares."""
+
+from tocsin.matching.known import Known
+from tocsin.model.declared import Declaration
+from tocsin.wire.declarations_port import DeclarationsPort
+
+
+class GuardedDeclarations:
+    """A base of `Guarded`, which has these."""
+
+    _broker: DeclarationsPort
+
+    @property
+    def known(self) -> Known:
+        return self._broker.known
+
+    @property
+    def categories_of_world(self) -> bool:
+        return self._broker.categories_of_world
+
+    async def declare(self, what: Declaration) -> None:
+        self._must_manage_everything("declare spaces, types, categories or producers")
+        await self._broker.declare(what)
+
+    def _must_manage_everything(self, what: str) -> None:
+        raise NotImplementedError

@@ -1,0 +1,149 @@
+"""Filters that keep failing, counted; and what a node makes of them, for consumers and for pull points."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.app.test_pulling import FORM, Engine, engine, running, soon_drained
+from tests.judging import DEEP, wide
+
+from tocsin.app.filter_failures import FilterFailures
+from tocsin.app.node import Node
+from tocsin.app.suspending import SUSPENDED
+from tocsin.flow.flow import UNJUDGED
+from tocsin.mediation.operations import Start, Subscribe
+from tocsin.model.delivery import Match, Outcome
+from tocsin.model.filters import Content
+from tocsin.model.identity import Instant, MessageId, SubscriptionId
+from tocsin.model.identity import Node as NodeName
+from tocsin.model.records import Changed
+from tocsin.model.subscription import Form, Position, State, Subscription
+from tocsin.store.judge import NOT_ITS_OWN
+
+__all__ = ["engine", "soon_drained"]
+
+NAME = SubscriptionId("s")
+WRONG = "count(string(/a)) > 0"  # no node-set: found out where it is evaluated (XPath 1.0 s4.1)
+SLOW = "it took longer than 100 ms"
+
+
+def dead(detail: str, offset: int = 0) -> Outcome:
+    return Outcome(Match(MessageId("m"), NAME), Position(NodeName("n"), offset), 0, Instant(0), "dead", 0, detail)
+
+
+def as_of(state: State, offset: int) -> Changed:
+    at = Position(NodeName("n"), offset)
+    return Changed(at, Instant(0), Subscription(NAME, None, None, None, Form("wsn-1.3"), (), at, None, state))
+
+
+def test_so_many_with_no_delivery_between_are_too_many() -> None:
+    failures = FilterFailures(3)
+    for _ in range(2):
+        failures.died(dead(UNJUDGED + SLOW))
+        failures.died(dead(UNJUDGED + SLOW))
+        assert failures.over() == {}
+        failures.delivered(NAME)
+    for _ in range(3):
+        failures.died(dead(UNJUDGED + SLOW))
+    assert failures.over() == {NAME: f"its filter failed 3 times in a row: {SLOW}"}
+    failures.forget(NAME)
+    assert failures.over() == {}
+
+
+@pytest.mark.parametrize("detail", ["404 Not Found", *(UNJUDGED + each for each in NOT_ITS_OWN)])
+def test_what_is_not_the_filters_own_failing_does_not_count(detail: str) -> None:
+    failures = FilterFailures(1)
+    failures.died(dead(detail))
+    assert failures.over() == {}
+
+
+def test_what_was_held_until_it_was_resumed_does_not_count() -> None:
+    failures = FilterFailures(1)
+    failures.changed(as_of("suspended", 3).subscription, as_of("active", 9))
+    failures.died(dead(UNJUDGED + SLOW, 8))
+    assert failures.over() == {}
+    failures.died(dead(UNJUDGED + SLOW, 10))
+    assert failures.over()
+    failures.changed(as_of("active", 9).subscription, as_of("ended", 11))
+    assert failures.over() == {}
+
+
+async def say(node: Node, *payloads: bytes) -> None:
+    for payload in payloads:
+        await node.publish("/broker/publish/t", "raw", (("content-type", "application/xml"),), payload)
+
+
+async def until(good: Callable[[], object]) -> None:
+    async with asyncio.timeout(15):
+        while not good():
+            await asyncio.sleep(0.005)
+
+
+async def pull_point(node: Node, expression: str, start: Start | None = None) -> str:
+    return (await node.subscribe(Subscribe(None, None, FORM, (Content("xpath", expression),), None, start))).id
+
+
+async def pulled(node: Node, name: str) -> list[bytes]:
+    return [each.notification.payload.data for each in (await node.pull(name, None)).held]
+
+
+@pytest.mark.parametrize("from_the_past", [False, True])
+async def test_a_pull_point_is_told_too(tmp_path: Path, engine: Engine, from_the_past: bool) -> None:
+    said: list[str] = []
+    async with running(tmp_path, engine, told=said) as node:
+        start = None
+        if from_the_past:
+            await say(node, *[wide()] * 3)
+            start = Start(offset=0)
+        bad, good = await pull_point(node, DEEP, start), await pull_point(node, "count(/a/*) > 100", start)
+        if not from_the_past:
+            await say(node, *[wide()] * 3)
+        await until(lambda: said)
+        reason, state = node.subscription(bad).reason, node.subscription(bad).state
+        assert state == "suspended"
+        assert reason.startswith("its filter failed 3 times in a row: it ")
+        assert said == [f"subscription {bad} is suspended: {reason}"]
+        await until(lambda: node.pull_point(good).waiting == 3)
+        assert await pulled(node, good) == [wide()] * 3
+        (notice,) = (await node.pull(bad, None)).held
+        assert notice.notification.type == SUSPENDED
+        await node.sending.save()
+        letters = node.dead_letters(0, 9, bad)
+        assert [each.reason.startswith(f"{UNJUDGED}it ") for each in letters] == [True] * 3
+
+
+async def test_a_dead_letter_of_a_pull_point_stays_one(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        bad = await pull_point(node, WRONG)
+        await say(node, b"<a/>")
+        await node.sending.save()
+        (letter,) = node.dead_letters(0, 9, bad)
+        assert letter.reason.startswith(UNJUDGED)
+        assert await node.redrive([letter.id]) == 1
+        await until(lambda: node.engine.deliverer.idle())
+        await node.sending.save()
+        (after,) = node.dead_letters(0, 9, bad)
+        assert after.reason == letter.reason
+        assert await pulled(node, bad) == []
+
+
+async def test_an_expression_that_is_refused_as_often_as_it_is_asked_is_a_failure_like_any(tmp_path: Path) -> None:
+    async with running(tmp_path, told=[], filter_failures=2) as node:
+        bad = await pull_point(node, WRONG)
+        await say(node, b"<a/>", b"<a/>")
+        await until(lambda: node.subscription(bad).state == "suspended")
+        assert "2 times" in node.subscription(bad).reason
+        await node.resume(bad)
+        assert (node.subscription(bad).state, node.subscription(bad).reason) == ("active", "")
+
+
+async def test_what_a_pull_point_gets_between_makes_it_begin_anew(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        name = await pull_point(node, f"count(/a/b) = 0 or {DEEP}")
+        for _ in range(2):
+            await say(node, wide(), wide(), b"<a/>")
+        assert len(await pulled(node, name)) == 2
+        await node.sending.save()
+        assert len(node.dead_letters(0, 9, name)) == 4
+        assert node.sending.filters.over() == {}

@@ -1,0 +1,100 @@
+"""Why, asked of a running broker."""
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pytest
+from tests.broker.acts import IMPATIENT, call, subscribe, until
+from tests.broker.conftest import Start
+from tests.broker.people import about, basic, known
+from tests.broker.shell import BrokerProcess, document
+from tests.broker.sink import Sink
+
+from tocsin.model.access import Right
+from tocsin.wire.answer import Answer
+from tocsin.wire.http_client import HttpClient
+
+pytestmark = pytest.mark.broker
+EVENT = (("Content-Type", "application/cloudevents+json"),)
+
+
+async def say(http: HttpClient, url: str, name: str, topic: str, who: Any = ()) -> None:
+    event = {"specversion": "1.0", "id": name, "source": "urn:t", "type": "t", "topic": topic, "data": {"level": 12}}
+    answer = await http.request("POST", f"{url}/events", EVENT + who, msgspec.json.encode(event))
+    assert answer.status == 202, answer
+
+
+async def test_a_delivery_is_told_and_so_is_why_another_had_none(
+    broker: BrokerProcess, sink: Sink, http: HttpClient
+) -> None:
+    topic, name = f"t{uuid4().hex}", f"urn:x:{uuid4().hex}/a b?"
+    asked = [{"prefix": {"type": "t"}}, {"exact": {"source": "urn:other"}}]
+    near = await subscribe(http, broker, sink.url("near"), topic, filters=asked)
+    told = await subscribe(http, broker, sink.url("told"), f"{topic}//.")
+    await say(http, broker.url, name, topic)
+    path = f"{broker.url}/api/subscriptions/{told}/explain?message={name.replace(' ', '%20').replace('?', '%3F')}"
+
+    async def traced() -> Any:
+        return document((await call(http, "GET", path)).body)
+
+    found = await until(traced, lambda trace: trace["items"][0]["outcome"] == "delivered")
+    assert found["notification"]["id"] == name and found["next"] is None
+    await call(http, "DELETE", f"{broker.url}/api/subscriptions/{near}")
+    offset = found["notification"]["offset"]
+    trace = document((await call(http, "GET", f"{broker.url}/api/trace?offset={offset}&subscription={near}")).body)
+    (account,) = trace["items"]
+    assert (account["wanted"], account["because"]) == (False, "source exact 'urn:other': source is 'urn:t'")
+    assert account["remark"] == "it has ended since: unsubscribed"
+    assert [part["decides"] for part in account["parts"]] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/api/trace", 400, "by its id or cause"),
+        ("/api/trace/none", 404, "no notification with the id or cause 'none'"),
+        ("/api/trace/none?offset=1", 400, "not by both"),
+        ("/api/trace?offset=x", 400, "offset='x' is not a whole number"),
+        ("/api/trace/none?subscription=none", 404, "there never was a subscription 'none'"),
+        ("/api/subscriptions/none/explain", 404, "there never was a subscription 'none'"),
+        ("/api/subscriptions/none/explain?limit=-1", 400, "not a whole number"),
+    ],
+)
+async def test_what_cannot_be_answered(
+    broker: BrokerProcess, http: HttpClient, path: str, status: int, words: str
+) -> None:
+    answer = await call(http, "GET", broker.url + path)
+    assert answer.status == status and words in document(answer.body)["detail"], answer
+
+
+async def test_with_users_each_sees_its_own(start: Start, tmp_path: Path, http: HttpClient) -> None:
+    known(tmp_path / "data", "ann", about("publish", "flood//."), about("subscribe", "flood//."))
+    known(tmp_path / "data", "ben", about("subscribe", "flood//."))
+    known(tmp_path / "data", "eve", about("subscribe", "fire"))
+    known(tmp_path / "data", "max", Right("manage"))
+    broker = start(tmp_path / "data", IMPATIENT | {"access-on": "true"})
+
+    async def ask(method: str, path: str, who: str, body: bytes = b"") -> Answer:
+        return await http.request(method, broker.url + path, basic(who) if who else (), body)
+
+    made = {
+        who: document(
+            (
+                await ask("POST", "/api/subscriptions", who, b'{"consumer": "http://127.0.0.1:9/", "topic": "flood"}')
+            ).body
+        )["id"]
+        for who in ("ann", "ben")
+    }
+    await say(http, broker.url, "urn:m", "flood", basic("ann"))
+    seen = {who: document((await ask("GET", "/api/trace/urn:m", who)).body)["items"] for who in ("ann", "ben", "max")}
+    assert {who: [each["subscription"] for each in items] for who, items in seen.items()} == {
+        "ann": [made["ann"]],
+        "ben": [made["ben"]],
+        "max": sorted(made.values()),
+    }
+    assert (await ask("GET", "/api/trace/urn:m", "")).status == 401
+    assert (await ask("GET", "/api/trace/urn:m", "eve")).status == 403
+    assert (await ask("GET", f"/api/trace/urn:m?subscription={made['ben']}", "ann")).status == 403
+    assert (await ask("GET", f"/api/subscriptions/{made['ben']}/explain", "ann")).status == 403

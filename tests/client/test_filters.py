@@ -1,0 +1,84 @@
+"""What a subscription asks for, as each door is told it and reads it."""
+
+import pytest
+from tests.mediation.requests import NOW
+
+from tocsin.client import filters, requests
+from tocsin.client.answers import ClientError
+from tocsin.client.filters import LANGUAGES
+from tocsin.client.values import Options, wanted
+from tocsin.mediation import ce_filters, dialects
+from tocsin.mediation.dialects import BY_NAME, NAMES, hear
+from tocsin.mediation.expressions import BoxAsSaid
+from tocsin.mediation.operations import Subscribe
+from tocsin.model.filters import Content, Filter, ProducerIs, TypeIs
+from tocsin.model.topic_expression import parse_topic_expression
+
+SOAP = [name for name in NAMES if BY_NAME[name].is_soap]
+PREFIXES = {"x": "urn:x"}
+X = (("x", "urn:x"),)
+SAID: list[tuple[Options, Filter]] = [
+    ({"topic": "x:a"}, parse_topic_expression("x:a", "full", PREFIXES)),
+    ({"box": "w:*/<50"}, BoxAsSaid("w", (), "w:*/<50")),
+    ({"types": ["x:A", "{urn:y}B", "com.e"]}, TypeIs(("{urn:x}A", "{urn:y}B", "com.e"))),
+    ({"producers": ["http://p/", "category:c"]}, ProducerIs(("http://p/",), ("c",))),
+    ({"content": "x:a < 1"}, Content("xpath", "x:a < 1", "payload", X)),
+    ({"content": "x:a", "content_language": "xpath-producer"}, Content("xpath", "x:a", "producer", X)),
+    ({"content": "$.a", "content_language": "jsonpath"}, Content("jsonpath", "$.a")),
+    ({"content": "a = 1", "content_language": "cesql"}, Content("cesql", "a = 1", "attributes")),
+    ({"content": "ASK {}", "content_language": "sparql"}, Content("sparql", "ASK {}", "producer")),
+]
+
+
+def heard(dialect: str, options: Options) -> tuple[Filter, ...]:
+    rules = BY_NAME[dialect]
+    asked = wanted("http://c/", Options(**{"namespaces": PREFIXES, **options}))
+    message = requests.own_pull_point(rules) or requests.needed(rules, "Subscribe", needs="consumer")
+    values = requests.subscription(rules, message, asked, NOW)
+    _, body = requests.request(rules, message, "http://b/", values)
+    request = hear(dialects.open_in_full(body), "", NOW).request
+    assert isinstance(request, Subscribe)
+    return request.filters
+
+
+@pytest.mark.parametrize("dialect", SOAP)
+@pytest.mark.parametrize(("options", "asked"), SAID)
+def test_in_soap(dialect: str, options: Options, asked: Filter) -> None:
+    assert heard(dialect, options) == (asked,)
+
+
+@pytest.mark.parametrize(("options", "asked"), SAID[1:])
+def test_in_json(options: Options, asked: Filter) -> None:
+    said = wanted("http://c/", Options(**{"namespaces": PREFIXES, **options}))
+    assert ce_filters.read(filters.documents(said)) == (asked,)
+
+
+def test_several_together() -> None:
+    several: Options = {"topic": "x:a", "producers": ["http://p/"], "content": "x:b"}
+    asked = (SAID[0][1], ProducerIs(("http://p/",)), Content("xpath", "x:b", "payload", X))
+    for dialect in SOAP:
+        assert set(heard(dialect, several)) == set(asked), dialect
+
+
+@pytest.mark.parametrize("dialect", SOAP)
+def test_the_envelope_is_for_ws_eventing(dialect: str) -> None:
+    options: Options = {"content": "//x:a", "content_language": "xpath-envelope"}
+    if dialect.startswith("wse"):
+        assert heard(dialect, options) == (Content("xpath", "//x:a", "envelope", X),)
+        options["box"] = "w:*"
+    with pytest.raises(ClientError, match="XPath over the envelope"):
+        heard(dialect, options)
+
+
+@pytest.mark.parametrize("dialect", ["wsn-1.0", "wsn-1.2"])
+def test_the_drafts_have_one_place_for_each(dialect: str) -> None:
+    with pytest.raises(ClientError, match="more than one TopicExpression"):
+        heard(dialect, {"topic": "x:a", "box": "w:*"})
+
+
+def test_what_is_said_wrong_is_told_before_anybody_is_asked() -> None:
+    with pytest.raises(ClientError, match=f"choose one of {', '.join(LANGUAGES)}"):
+        heard("wsn-1.3", {"content": "a", "content_language": "xquery"})
+    for names in ("http://p/", ["a b"], [""]):
+        with pytest.raises(ClientError, match="a list of names"):
+            heard("wsn-1.3", {"producers": names})

@@ -1,0 +1,81 @@
+"""Filters of content, types and producers in JSON: the dialect `sql`, and those of ours."""
+
+import pytest
+
+from tocsin.mediation import ce_filters
+from tocsin.mediation.expressions import BoxAsSaid
+from tocsin.model.filters import ActionIs, Content, Filter, InBox, Not, ProducerIs, TypeIs
+from tocsin.model.refusal import Refusal
+from tocsin.model.space import Interval
+from tocsin.model.topic_expression import parse_topic_expression
+
+OURS = "urn:tocsin:dialect:"
+X = {"x": "urn:x"}
+READ: list[tuple[str, object, Filter]] = [
+    ("sql", "source LIKE 'a%'", Content("cesql", "source LIKE 'a%'", "attributes")),
+    (f"{OURS}content-topic", "w:*/>25", BoxAsSaid("w", (), "w:*/>25")),
+    (f"{OURS}type", "{urn:x}A com.e.c", TypeIs(("{urn:x}A", "com.e.c"))),
+    (f"{OURS}action", "urn:a urn:b", ActionIs(("urn:a", "urn:b"))),
+    (f"{OURS}producer", "http://p/ category:a", ProducerIs(("http://p/",), ("a",))),
+    (f"{OURS}xpath", "a = 1", Content("xpath", "a = 1")),
+    (
+        f"{OURS}xpath",
+        {"expression": "x:a", "namespaces": X, "over": "producer"},
+        Content("xpath", "x:a", "producer", (("x", "urn:x"),)),
+    ),
+    (f"{OURS}items", 'boolean(//SimpleItem[@Name="a"])', Content("items", 'boolean(//SimpleItem[@Name="a"])')),
+    (f"{OURS}jsonpath", "$.a > 1", Content("jsonpath", "$.a > 1")),
+    (f"{OURS}sparql", "ASK { ?s ?p 1 }", Content("sparql", "ASK { ?s ?p 1 }", "producer")),
+]
+
+
+@pytest.mark.parametrize(("dialect", "said", "asked"), READ)
+def test_what_is_read_is_written_so_again(dialect: str, said: object, asked: Filter) -> None:
+    assert ce_filters.read([{dialect: said}]) == (asked,)
+    assert ce_filters.write(asked, str) == {dialect: said}
+
+
+def test_they_go_wherever_filters_go() -> None:
+    assert ce_filters.read([{"not": {"sql": "a = 1"}}]) == (Not(Content("cesql", "a = 1", "attributes")),)
+
+
+def test_prefixes_of_topics_and_types() -> None:
+    types = {f"{OURS}type": {"expression": "x:A", "namespaces": X}}
+    topic = {f"{OURS}topic": {"expression": "x:a//.", "namespaces": X}}
+    assert ce_filters.read([types, topic]) == (TypeIs(("{urn:x}A",)), parse_topic_expression("x:a//.", "full", X))
+
+
+def test_only_prefixes_that_are_used_are_kept() -> None:
+    many = {f"p{at}": f"urn:{at}" for at in range(1000)}
+    (asked,) = ce_filters.read([{f"{OURS}xpath": {"expression": "p7:a = 'p8:b'", "namespaces": many}}])
+    assert asked == Content("xpath", "p7:a = 'p8:b'", "payload", (("p7", "urn:7"),))
+
+
+def test_a_box_of_the_log_is_told_in_words() -> None:
+    assert ce_filters.write(InBox("w", (Interval(1.0, 2.0),)), str) == {f"{OURS}content-topic": "w:1..2"}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "said", "reason", "words"),
+    [
+        ("sql", "a = ", "bad-filter", "CloudEvents SQL expression: 'a =', position 3"),
+        ("sql", {"expression": "a", "namespaces": {}}, "bad-filter", "an object of expression;"),
+        (f"{OURS}xpath", "", "bad-filter", "position 0"),
+        (f"{OURS}xpath", {"expression": "y:a", "namespaces": X}, "bad-filter", "position 0: the prefix 'y'"),
+        (f"{OURS}xpath", {"expression": "x:a", "namespaces": {"x": "<"}}, "bad-filter", "not a URI"),
+        (f"{OURS}xpath", {"expression": "a", "over": "attributes"}, "bad-filter", "payload, producer, envelope"),
+        (f"{OURS}jsonpath", "$.", "bad-filter", "JSONPath expression: '$.', position 2"),
+        (f"{OURS}jsonpath", {"expression": "$", "over": "producer"}, "bad-filter", "an object of expression;"),
+        (f"{OURS}items", "true()", "bad-filter", "position 0"),
+        (f"{OURS}sparql", "SELECT * {}", "bad-filter", "position 0: an ASK query"),
+        (f"{OURS}type", "x:A", "bad-filter", "the prefix 'x'"),
+        (f"{OURS}type", "{urn:<}A", "bad-filter", "not a name"),
+        (f"{OURS}type", " ".join(map(str, range(300))), "bad-filter", "1 to 256"),
+        (f"{OURS}producer", "", "bad-producer-filter", "no producer"),
+        (f"{OURS}content-topic", "weather", "bad-topic-expression", "a colon"),
+    ],
+)
+def test_what_is_refused_says_what_and_where(dialect: str, said: object, reason: str, words: str) -> None:
+    with pytest.raises(Refusal) as caught:
+        ce_filters.read([{dialect: said}])
+    assert caught.value.reason == reason and words in caught.value.text

@@ -1,0 +1,111 @@
+"""A trace tells nobody more than it may hear or manage."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from tests.broker.people import about
+
+from tocsin.matching.explaining import Explanation
+from tocsin.model.access import Principal, Right
+from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
+from tocsin.model.names import topic
+from tocsin.model.notification import Notification, Payload
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Form, Position, Subscription
+from tocsin.wire.guarded_traces import GuardedTraces
+from tocsin.wire.trace_port import Account, Accounts, Found, Sought, TracesPort
+
+AT = Position(Node("n"), 0)
+ANN = Principal("ann", (about("subscribe", "flood//."),))
+MAX = Principal("max", (Right("manage"),))
+NOBODY = Principal("", ())
+
+
+def found(on: str, pull_point: str | None = None, addressee: str = "") -> Found:
+    about = topic(on)
+    assert about is not None
+    payload = Payload("text/plain", b"x")
+    said = Notification(MessageId(on), AT, 0, Instant(1), "raw", "c", "", about, None, (), payload, addressee=addressee)
+    return Found(said, "/events", 1, pull_point)
+
+
+def owned(name: str, owner: str | None) -> Subscription:
+    return Subscription(SubscriptionId(name), owner, None, None, Form("cloudevents"), (), AT, None)
+
+
+class Behind:
+    """Three subscriptions, of which the newest notification is wanted by none but those named."""
+
+    def __init__(self, *newest: tuple[Found, bool | None]) -> None:
+        self.pairs = newest
+        self.subscriptions = [owned("a", "ann"), owned("b", "ben"), owned("n", None)]
+
+    async def find(self, sought: Sought) -> Found:
+        return found(sought.message)
+
+    async def known_subscription(self, subscription: str) -> Subscription:
+        return next(each for each in self.subscriptions if each.id == subscription)
+
+    async def account(self, found: Found, subscription: str) -> Account:
+        return Account(await self.known_subscription(subscription), Explanation(True, "", ()))
+
+    async def accounts(self, found: Found, after: str, limit: int, *, every: bool, seen: Any = None) -> Accounts:
+        return Accounts(
+            tuple([Account(each, Explanation(every, "", ())) for each in self.subscriptions if seen(each)]), None
+        )
+
+    async def newest(self, subscription: str, most: int) -> Sequence[tuple[Found, Account]]:
+        met = await self.known_subscription(subscription)
+        return [(each, Account(met, Explanation(wanted, "", ()))) for each, wanted in self.pairs]
+
+
+def seen_by(principal: Principal, *newest: tuple[Found, bool | None]) -> GuardedTraces:
+    return GuardedTraces(cast(TracesPort, Behind(*newest)), principal)
+
+
+@pytest.mark.parametrize(("who", "on"), [(ANN, "flood/severe"), (MAX, "fire")])
+async def test_who_may_hear_of_it_may_look_for_it(who: Principal, on: str) -> None:
+    assert (await seen_by(who).find(Sought(on))).notification.id == on
+
+
+@pytest.mark.parametrize(("who", "words"), [(ANN, "ann may not hear"), (NOBODY, "whoever does not say who it is")])
+async def test_who_may_not_hear_of_it_may_not(who: Principal, words: str) -> None:
+    with pytest.raises(Refusal, match=words) as refused:
+        await seen_by(who).find(Sought("fire"))
+    assert refused.value.reason == "not-allowed"
+
+
+async def test_the_subscription_of_another_is_explained_to_nobody() -> None:
+    ann, about_it = seen_by(ANN), found("flood")
+    assert (await ann.account(about_it, "a")).subscription.owner == "ann"
+    for name in ("b", "n"):
+        with pytest.raises(Refusal, match="which is another's"):
+            await ann.account(about_it, name)
+        with pytest.raises(Refusal, match="which is another's"):
+            await ann.newest(name, 10)
+    assert (await seen_by(MAX).account(about_it, "b")).subscription.owner == "ben"
+
+
+async def test_of_all_those_are_told_that_one_may_manage() -> None:
+    async def names(who: Principal, seen: Any = None) -> list[str]:
+        page = await seen_by(who).accounts(found("flood"), "", 10, every=True, seen=seen)
+        return [each.subscription.id for each in page.items]
+
+    assert (await names(ANN), await names(MAX), await names(NOBODY)) == (["a"], ["a", "b", "n"], [])
+    assert await names(MAX, lambda each: each.owner == "ben") == ["b"]
+
+
+async def test_of_the_newest_one_is_told_what_it_may_hear_or_was_sent() -> None:
+    newest = (
+        (found("flood"), False),
+        (found("fire"), False),
+        (found("fire/own"), True),
+        (found("fire/unclear"), None),
+        (found("flood/his", addressee="His"), False),
+        (found("flood/mine", addressee="Mine"), True),
+        (found("flood/box", pull_point="p"), False),
+    )
+    seen = [each.notification.id for each, _ in await seen_by(ANN, *newest).newest("a", 10)]
+    assert seen == ["flood", "fire/own", "flood/mine"]
+    assert len(await seen_by(MAX, *newest).newest("a", 10)) == len(newest)
