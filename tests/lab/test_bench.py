@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 from rich.console import Console
 
 from tocsin.lab import bench, machine
@@ -15,6 +16,7 @@ from tocsin.lab.bench import (
     Report,
     Result,
     UnknownBenchmark,
+    UnknownChoice,
     against_floor,
     against_rival,
     alone,
@@ -249,3 +251,32 @@ def test_a_cpu_without_a_model_name(tmp_path: Path) -> None:
     assert machine._cpu(tmp_path / "none")
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Fast One\n")
     assert machine._cpu(tmp_path / "cpuinfo") == "Fast One"
+
+
+def test_what_is_done_before_a_call_is_not_timed() -> None:
+    clock, done = FakeClock(), list[str]()
+
+    def prepare() -> None:
+        done.append("before")
+        clock.work(5_000)
+
+    def work() -> None:
+        done.append("call")
+        clock.work(1_000)
+
+    timings = race({"work": work, "other": lambda: None}, rounds=2, calls=2, before={"work": prepare}, clock=clock)
+    assert timings["work"].median == 1.0
+    assert done == ["before", "call"] * 4
+
+
+def test_what_can_be_chosen_of_a_benchmark(registry: None) -> None:
+    class Choices(Struct, frozen=True):
+        size: int = 10
+
+    benchmark("guess", "", choices=Choices)(lambda _seed, choices: [alone("size", choices.size, "x")])
+    assert benchmarks()["guess"].defaults() == {"size": 10}
+    assert [run("guess", chosen=each).results[0].ours for each in ({}, {"size": "3"})] == [10, 3]
+    with pytest.raises(UnknownChoice, match="guess lets nobody choose length; there is: size=10"):
+        run("guess", chosen={"length": "3"})
+    with pytest.raises(UnknownChoice, match="guess: Expected `int`"):
+        run("guess", chosen={"size": "three"})

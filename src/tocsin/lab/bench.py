@@ -10,6 +10,8 @@ from typing import TypedDict, Unpack
 
 from msgspec import Struct, json
 
+from tocsin.lab.choices import UnknownChoice, defaults
+from tocsin.lab.choices import made as choices_made
 from tocsin.lab.machine import Machine, this_machine, versions
 from tocsin.lab.race import Timing, race, side_by_side
 
@@ -19,6 +21,7 @@ __all__ = [
     "Result",
     "Timing",
     "UnknownBenchmark",
+    "UnknownChoice",
     "against_floor",
     "against_rival",
     "alone",
@@ -68,7 +71,7 @@ class Report(Struct, frozen=True):
         return tuple(result for result in self.results if result.met is False)
 
 
-Measure = Callable[[int], Iterable[Result]]
+Measure = Callable[..., Iterable[Result]]  # of the seed, and of the choices where there are any
 
 
 class Benchmark(Struct, frozen=True):
@@ -76,18 +79,25 @@ class Benchmark(Struct, frozen=True):
     summary: str
     measure: Measure
     rivals: tuple[str, ...] = ()
+    choices: type[Struct] | None = None
+
+    def defaults(self) -> dict[str, object]:
+        return defaults(self.choices)
 
 
 _registry: dict[str, Benchmark] = {}
 
 
-def benchmark(name: str, summary: str, *, rivals: Iterable[str] = ()) -> Callable[[Measure], Measure]:
-    """Registers a function of the seed. `rivals` are distributions whose versions the report tells."""
+def benchmark(
+    name: str, summary: str, *, rivals: Iterable[str] = (), choices: type[Struct] | None = None
+) -> Callable[[Measure], Measure]:
+    """Registers a function of the seed. `rivals` are distributions whose versions the report tells; `choices` is a
+    struct of what can be chosen, for a quick run."""
 
     def register(measure: Measure) -> Measure:
         if name in _registry:
             raise ValueError(f"there are two benchmarks named {name}")
-        _registry[name] = Benchmark(name, summary, measure, tuple(rivals))
+        _registry[name] = Benchmark(name, summary, measure, tuple(rivals), choices)
         return measure
 
     return register
@@ -101,16 +111,17 @@ def benchmarks() -> dict[str, Benchmark]:
     return dict(sorted(_registry.items()))
 
 
-def run(name: str, *, seed: int = SEED) -> Report:
+def run(name: str, *, seed: int = SEED, chosen: Mapping[str, str] | None = None) -> Report:
     known = benchmarks()
     if name not in known:
         close = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known) or 'none'}"
         raise UnknownBenchmark(f"{name} is not a benchmark; {hint}")
-    chosen = known[name]
+    found = known[name]
+    choices = choices_made(name, found.choices, chosen or {})
     # The machine is looked at first, so that its load is not our own.
     machine = this_machine()
-    return Report(name, machine, versions(chosen.rivals), seed, tuple(chosen.measure(seed)))
+    return Report(name, machine, versions(found.rivals), seed, tuple(found.measure(seed, *choices)))
 
 
 def to_json(report: Report) -> bytes:

@@ -6,9 +6,25 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from msgspec import Struct, ValidationError, convert, structs
+from msgspec import Struct
 
+from tocsin.lab.choices import UnknownChoice, defaults
+from tocsin.lab.choices import made as choices_made
 from tocsin.lab.machine import Machine, this_machine, versions
+
+__all__ = [
+    "Experiment",
+    "Figure",
+    "Findings",
+    "Outcome",
+    "Progress",
+    "Report",
+    "UnknownChoice",
+    "UnknownExperiment",
+    "experiment",
+    "experiments",
+    "run",
+]
 
 EXPERIMENTS = "tocsin.lab.experiments"
 SEED = 1
@@ -18,10 +34,6 @@ Rows = tuple[tuple[Cell, ...], ...]
 
 class UnknownExperiment(Exception):
     pass
-
-
-class UnknownChoice(Exception):
-    """Something that the experiment lets nobody choose, or not so."""
 
 
 class Findings(Struct, frozen=True):
@@ -58,7 +70,7 @@ class Experiment(Struct, frozen=True):
     choices: type[Struct] | None = None
 
     def defaults(self) -> dict[str, object]:
-        return structs.asdict(self.choices()) if self.choices else {}
+        return defaults(self.choices)
 
 
 class Report(Struct, frozen=True):
@@ -98,21 +110,10 @@ def run(
         close = difflib.get_close_matches(name, known, 1)
         hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known) or 'none'}"
         raise UnknownExperiment(f"{name} is not an experiment; {hint}")
-    choices = _choices(known[name], chosen or {})
+    choices = choices_made(name, known[name].choices, chosen or {})
     machine = this_machine()
     outcome = known[name].run(seed, progress, *choices)
     return Report(name, machine, versions(("matplotlib",)), seed, outcome.tables, _drawn(name, outcome, out))
-
-
-def _choices(of: Experiment, chosen: Mapping[str, str]) -> list[Struct]:
-    unknown = [name for name in chosen if name not in of.defaults()]
-    if unknown:
-        there = ", ".join(f"{name}={value}" for name, value in of.defaults().items()) or "nothing"
-        raise UnknownChoice(f"{of.name} lets nobody choose {unknown[0]}; there is: {there}")
-    try:
-        return [convert(dict(chosen), of.choices, strict=False)] if of.choices else []
-    except ValidationError as error:
-        raise UnknownChoice(f"{of.name}: {error}") from error
 
 
 def _drawn(name: str, outcome: Outcome, out: Path) -> tuple[str, ...]:

@@ -30,9 +30,11 @@ def race(
     rounds: int = 40,
     slice_ms: float = 10.0,
     calls: int | None = None,
+    before: Mapping[str, Work] | None = None,
     clock: Clock = perf_counter_ns,
 ) -> dict[str, Timing]:
-    """Each contestant gets a slice in each round, and each round begins with another one.
+    """Each contestant gets a slice in each round, and each round begins with another one. What is to be done `before`
+    each call of a contestant is not timed.
 
     A slice is `calls` calls, by default as many as fit into `slice_ms`; every call is timed on its own, less what
     reading the clock costs. The garbage collector rests inside a slice and works between rounds.
@@ -44,7 +46,7 @@ def race(
         cost = _clock_cost(clock)
         for turn in range(rounds):
             for name in _rotated(names, turn):
-                samples[name] += _slice(contestants[name], counts[name], clock)
+                samples[name] += _slice(contestants[name], counts[name], clock, (before or {}).get(name))
             gc.collect()
     return {name: _raced([max(sample - cost, 0) for sample in each], rounds) for name, each in samples.items()}
 
@@ -76,9 +78,11 @@ def percentile(ordered: Sequence[float], percent: float) -> float:
     return ordered[max(int(rank), 1) - 1]
 
 
-def _slice(work: Work, calls: int, clock: Clock) -> list[int]:
+def _slice(work: Work, calls: int, clock: Clock, before: Work | None = None) -> list[int]:
     times = [0] * calls
     for at in range(calls):
+        if before is not None:
+            before()
         begun = clock()
         work()
         times[at] = clock() - begun

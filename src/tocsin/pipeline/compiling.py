@@ -1,4 +1,4 @@
-"""Subscriptions compiled by the driver, so that no worker has to take them apart again: workers map what lies on disk."""
+"""Subscriptions compiled by the driver: no worker has to take them apart again, workers map what lies on disk."""
 
 from contextlib import closing
 from pathlib import Path
