@@ -1,0 +1,170 @@
+"""Workloads as values of the engine, and as files for other engines."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tocsin.lab.workload import Asked, Kind, Telling, Wanting, notifications, subscriptions
+from tocsin.matching.evidence import Evidence
+from tocsin.matching.filters import satisfies_all
+from tocsin.matching.known import Known
+from tocsin.mediation import cloudevents
+from tocsin.model import names
+from tocsin.model.content_topic import parse_box, space_of
+from tocsin.model.declared import Declaration, Hierarchy, Producer
+from tocsin.model.filters import Content, Filter, ProducerIs, TopicIs, TypeIs
+from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
+from tocsin.model.notification import Notification, Payload
+from tocsin.model.space import Dimension, InformationSpace
+from tocsin.model.subscription import Endpoint, Form, Position, Subscription
+from tocsin.model.topic_expression import parse_topic_expression
+
+BEGUN = 1_700_000_000_000_000_000
+EXPECTED = 10  # notifications whose matches are written
+Advance = Callable[[str, int], None]  # what is being made, and how many of it there are by now
+_FORM, _SINCE = Form(cloudevents.NAME), Position(Node("n"), 0)
+_CONSUMER = Endpoint("http://consumer.example.org/in")
+
+README = """\
+A workload of kind {kind}, seed {seed}: {subscriptions} subscriptions, {notifications} notifications.
+Made by `tocsin bench workload`; the same seed makes the same bytes.
+
+subscriptions.jsonl  one subscription a line: {{"id", "filters"}}. All its filters hold, or it is not told.
+  A filter has one of
+    topic      a WS-Topics 1.3 topic expression, Full dialect; prefixes by "namespaces"
+    xpath      XPath 1.0 over the payload, as a boolean; prefixes by "namespaces"
+    box        a box of an information space: the name, a colon, a side for each dimension between slashes.
+               A side is * (any), a..b (numbers, both included), a string, pre* or *suf, or a|b|c (one of these)
+    type       one of these types, or a subtype by declarations.json
+    producer   one of these "addresses", or a producer of one of these "categories" or a subcategory
+    sql        CloudEvents SQL 1.0 over "attributes"
+notifications.jsonl  one notification a line: "topic" (Clark notation: {{namespace}}root/child/grandchild), "type",
+  "producer" (its address), "attributes" (of which "contenttopic" is its point in an information space, written as a
+  box is), "media_type" and "payload" (a text).
+declarations.json    "spaces" with their dimensions, the parents of "types" and of "categories", and "producers".
+matches.jsonl        of the first {expected} notifications who wants them, found one by one:
+  {{"notification", "subscriptions"}}, in the order of their ids.
+"""
+
+
+def subscription(wanting: Wanting, known: Known) -> Subscription:
+    filters = tuple(asked_filter(each, known) for each in wanting.filters)
+    return Subscription(SubscriptionId(wanting.id), None, _CONSUMER, None, _FORM, filters, _SINCE, None)
+
+
+def asked_filter(asked: Asked, known: Known) -> Filter:
+    if asked.topic:
+        return _topic(asked.topic, tuple(asked.namespaces.items()))
+    if asked.xpath:
+        return Content("xpath", asked.xpath, "payload", tuple(asked.namespaces.items()))
+    if asked.box:
+        return parse_box(asked.box, known.spaces[space_of(asked.box)])
+    if asked.producer is not None:
+        return ProducerIs(asked.producer.addresses, asked.producer.categories)
+    return TypeIs(asked.type) if asked.type else Content("cesql", asked.sql, "attributes")
+
+
+@lru_cache(maxsize=65_536)
+def _topic(text: str, namespaces: tuple[tuple[str, str], ...]) -> TopicIs:
+    return parse_topic_expression(text, "full", dict(namespaces))
+
+
+def notification(telling: Telling, number: int) -> Notification:
+    """As an event that was accepted; its topic is read from the text, equal to others and the same as none."""
+    topic = names.topic(telling.topic)
+    assert topic is not None
+    return Notification(
+        MessageId(telling.id),
+        Position(Node("n"), number + 1),
+        0,
+        Instant(BEGUN + number * 1_000_000),
+        cloudevents.NAME,
+        telling.id,
+        telling.producer,
+        topic,
+        telling.type,
+        tuple(telling.attributes.items()),
+        Payload(telling.media_type, telling.payload.encode()),
+    )
+
+
+def made(kind: Kind, count: int, seed: int) -> tuple[Known, list[Subscription]]:
+    known = Known(kind.declared)
+    return known, [subscription(each, known) for each in subscriptions(kind, count, seed)]
+
+
+def told(kind: Kind, count: int, seed: int) -> list[Notification]:
+    return [notification(each, number) for number, each in enumerate(notifications(kind, count, seed))]
+
+
+def one_by_one(asking: Iterable[Subscription], event: Notification, known: Known) -> list[str]:
+    """The oracle over many."""
+    evidence = Evidence(event, known)
+    return sorted(each.id for each in asking if satisfies_all(evidence, each.filters, each))
+
+
+def write(
+    folder: Path, kind: Kind, counts: tuple[int, int], seed: int, advance: Advance, expected: int = EXPECTED
+) -> None:
+    """`counts` are of the subscriptions and of the notifications."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known, expected = Known(kind.declared), min(expected, counts[1])
+    wanting = _lines(folder / "subscriptions.jsonl", subscriptions(kind, counts[0], seed), "subscriptions", advance)
+    asking = [subscription(each, known) for each in wanting if expected]
+    telling = _lines(folder / "notifications.jsonl", notifications(kind, counts[1], seed), "notifications", advance)
+    events = [each for number, each in enumerate(telling) if number < expected]
+    (folder / "declarations.json").write_bytes(msgspec.json.format(msgspec.json.encode(declarations(kind.declared))))
+    matches = _matches(asking, events, known)
+    for _ in _lines(folder / "matches.jsonl", matches, "expected matches", advance):
+        pass
+    described = {"kind": kind.name, "seed": seed, "subscriptions": counts[0], "notifications": counts[1]}
+    (folder / "README.txt").write_text(README.format(expected=expected, **described))
+
+
+def _lines(path: Path, values: Iterable[Any], what: str, advance: Advance) -> Iterator[Any]:
+    with path.open("wb") as file:
+        for number, each in enumerate(values, 1):
+            file.write(msgspec.json.encode(each) + b"\n")
+            advance(what, number)
+            yield each
+
+
+def _matches(asking: list[Subscription], events: Iterable[Telling], known: Known) -> Iterator[dict[str, object]]:
+    for number, each in enumerate(events):
+        found = one_by_one(asking, notification(each, number), known)
+        yield {"notification": each.id, "subscriptions": found}
+
+
+def declarations(declared: Iterable[Declaration]) -> dict[str, object]:
+    found: dict[str, Any] = {"spaces": [], "types": {}, "categories": {}, "producers": []}
+    for each in declared:
+        match each:
+            case InformationSpace(name, dimensions):
+                found["spaces"].append({"name": name, "dimensions": list(map(_dimension, dimensions))})
+            case Hierarchy(of, parents):
+                found[of] = dict(parents)
+            case Producer(address, categories):
+                found["producers"].append({"address": address, "categories": categories})
+    return found
+
+
+def _dimension(dimension: Dimension) -> dict[str, object]:
+    told: dict[str, object] = {"name": dimension.name, "kind": dimension.kind}
+    if dimension.kind in ("number", "time"):
+        return told | {"low": dimension.low, "high": dimension.high}
+    return told | {"values": dimension.values} if dimension.values else told
+
+
+def read(folder: Path, known: Known) -> tuple[list[Subscription], list[Notification]]:
+    """What was written, for who declares the same."""
+    wanting = [msgspec.json.decode(line, type=Wanting) for line in _file_lines(folder / "subscriptions.jsonl")]
+    telling = [msgspec.json.decode(line, type=Telling) for line in _file_lines(folder / "notifications.jsonl")]
+    events = [notification(each, number) for number, each in enumerate(telling)]
+    return [subscription(each, known) for each in wanting], events
+
+
+def _file_lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines()
