@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.app import declaration_checks as checks
-from tocsin.app.declaration_checks import boxes_in, checked, is_known
+from tocsin.app.declaration_checks import boxes_in, check_among, formed, is_known
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
 from tocsin.model.filters import NOTHING, AllOf, AnyOf, InBox, Not, TypeIs
@@ -20,6 +20,11 @@ SERVICES = WorldProducers().update({"s": Service("s", ("x",), address="http://s"
 
 def known(*what: Declaration) -> Known:
     return Known(what)
+
+
+def checked(what: Declaration, around: Known) -> Declaration:
+    check_among(kept := formed(what), around)
+    return kept
 
 
 def refused(what: Declaration, said: str, around: Known | None = None) -> str:
@@ -61,7 +66,19 @@ def test_a_name_is_one(name: str) -> None:
     assert refused(Producer("http://p", (name,)), "cannot name a category") == "malformed"
 
 
-@pytest.mark.parametrize("address", ["", "http://a b", "x" * 2049, "http://a\n"])
+def test_a_category_may_have_spaces_in_its_name_and_a_type_may_not() -> None:
+    assert refused(Hierarchy("types", (("a b", ("c",)),)), "'a b' cannot name a type: types are asked") == "malformed"
+    assert refused(Hierarchy("types", (("c", ("a b",)),)), "'a b' cannot name a type") == "malformed"
+    categories = Hierarchy("categories", (("fire department", ("first aid",)),))
+    assert checked(categories, Known()) == categories
+
+
+def test_a_description_is_bounded_as_it_is_kept() -> None:
+    said = b"@prefix p: <urn:%s> . <> p:a %s ." % (b"x" * 20_000, b",".join(b"p:%d" % each for each in range(1_500)))
+    assert refused(Producer("p", description=said), "more than 262,144 bytes") == "too-large"
+
+
+@pytest.mark.parametrize("address", ["", "http://a b", "x" * 2049, "http://a\n", "http://a\x00", "a\x7f", "a\x9b"])
 def test_an_address_is_one(address: str) -> None:
     assert refused(Producer(address), "cannot be a producer's address") == "malformed"
 

@@ -12,18 +12,25 @@ from tocsin.app.filter_failures import FilterFailures
 from tocsin.app.node import Node
 from tocsin.app.suspending import SUSPENDED
 from tocsin.flow.flow import UNJUDGED
+from tocsin.matching.judging import Undecided
 from tocsin.mediation.operations import Start, Subscribe
 from tocsin.model.delivery import Match, Outcome
 from tocsin.model.filters import Content
 from tocsin.model.identity import Instant, MessageId, SubscriptionId
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Changed
-from tocsin.model.subscription import Form, Position, State, Subscription
-from tocsin.store.judge import NOT_ITS_OWN
+from tocsin.model.subscription import Endpoint, Form, Position, State, Subscription
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.judge import CROWDED, NOT_ITS_OWN
 
 __all__ = ["engine", "soon_drained"]
 
 NAME = SubscriptionId("s")
+A = b"<a><b/></a>"
+ENVELOPE = (
+    b'<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" xmlns:n="http://docs.oasis-open.org/wsn/b-2">'
+    b"<s:Body><n:Notify>%b</n:Notify></s:Body></s:Envelope>"
+)
 WRONG = "count(string(/a)) > 0"  # no node-set: found out where it is evaluated (XPath 1.0 s4.1)
 SLOW = "it took longer than 100 ms"
 
@@ -113,19 +120,101 @@ async def test_a_pull_point_is_told_too(tmp_path: Path, engine: Engine, from_the
         assert [each.reason.startswith(f"{UNJUDGED}it ") for each in letters] == [True] * 3
 
 
-async def test_a_dead_letter_of_a_pull_point_stays_one(tmp_path: Path) -> None:
+async def caught_up(node: Node) -> None:
+    await until(lambda: not node.pulling.feeds.lagging)
+
+
+async def letter_of(node: Node, name: str) -> DeadLetter:
+    await caught_up(node)
+    await node.sending.save()
+    (letter,) = node.dead_letters(0, 9, name)
+    return letter
+
+
+async def test_a_dead_letter_of_a_pull_point_is_put_there_when_it_is_tried_again(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
         bad = await pull_point(node, WRONG)
         await say(node, b"<a/>")
-        await node.sending.save()
-        (letter,) = node.dead_letters(0, 9, bad)
+        letter = await letter_of(node, bad)
         assert letter.reason.startswith(UNJUDGED)
         assert await node.redrive([letter.id]) == 1
-        await until(lambda: node.engine.deliverer.idle())
         await node.sending.save()
-        (after,) = node.dead_letters(0, 9, bad)
-        assert after.reason == letter.reason
+        assert node.dead_letters(0, 9, bad) == []
+        assert await pulled(node, bad) == [b"<a/>"]
+        assert await node.redrive(None) == 0
         assert await pulled(node, bad) == []
+
+
+async def test_one_whose_pull_point_is_gone_is_told_so(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        bad = await pull_point(node, WRONG)
+        await say(node, b"<a/>")
+        letter = await letter_of(node, bad)
+        await node.unsubscribe(bad)
+        assert await node.redrive([letter.id]) == 1
+        after = await letter_of(node, bad)
+        assert (after.state, after.id) == ("dead", letter.id)
+        assert after.reason == f"it could not be put into its pull point: there is no pull point {bad!r} here; " + (
+            "it may have ended"
+        )
+
+
+@pytest.mark.parametrize("consumer", [None, Endpoint("http://127.0.0.1:8/")])
+async def test_whom_a_loop_has_no_time_for_gets_all_the_same_in_order(
+    tmp_path: Path, consumer: Endpoint | None
+) -> None:
+    async with running(tmp_path, told=[]) as node:
+        node.judges.in_loop.judge = node.judges.in_loop.written = no_time  # type: ignore[assignment, method-assign]
+        filters = (Content("xpath", "count(/a/b) > 1"),)
+        name = (await node.subscribe(Subscribe(consumer, None, FORM, filters, None))).id
+        said = [b"<a><n>%d</n>%b</a>" % (number, b"<b/>" * (number % 3)) for number in range(30)]
+        wanted = [each for each in said if each.count(b"<b/>") > 1]
+        await say(node, *said)
+        if consumer is None:
+            await until(lambda: node.pull_point(name).waiting == len(wanted))
+            assert await pulled(node, name) == wanted
+        else:
+            await until(lambda: node.engine.deliverer.waiting().get(SubscriptionId(name)) == len(wanted))
+        await node.sending.save()
+        assert node.dead_letters(0, 9, name) == []
+        assert node.subscription(name).state == "active"
+
+
+def no_time(*_: object) -> bool:
+    raise Undecided(CROWDED)
+
+
+async def test_of_several_in_one_record_none_is_put_twice(tmp_path: Path) -> None:
+    async with running(tmp_path, told=[]) as node:
+        judge, asked = node.judges.in_loop.judge, list[bytes]()
+
+        def once(content: Content, document: bytes) -> bool:
+            asked.append(document)
+            return True if len(asked) == 1 else no_time()
+
+        node.judges.in_loop.judge = once  # type: ignore[method-assign, assignment]
+        name = await pull_point(node, "count(/a) = 1")
+        body = b"".join(
+            b"<n:NotificationMessage><n:Message>%b</n:Message></n:NotificationMessage>" % each for each in (b"<a/>", A)
+        )
+        await node.publish("/broker", "wsn-1.3", (), ENVELOPE % body)
+        await until(lambda: node.pull_point(name).waiting == 2)
+        await caught_up(node)
+        assert len(asked) == 2
+        assert [b"<b/>" in each for each in await pulled(node, name)] == [False, True]
+        node.judges.in_loop.judge = judge  # type: ignore[method-assign]
+
+
+async def test_innocents_lose_nothing_by_a_crowd_and_the_loop_does_not_wait_for_it(tmp_path: Path) -> None:
+    async with running(tmp_path, told=[]) as node:
+        for number in range(40):
+            await pull_point(node, f"count(//*[count(//*) > {number}]) > 0")
+        good = await pull_point(node, "count(/a/*) > 100")
+        for _ in range(3):
+            await say(node, wide())
+        await until(lambda: node.pull_point(good).waiting == 3)
+        await node.sending.save()
+        assert node.dead_letters(0, 9, good) == []
 
 
 async def test_an_expression_that_is_refused_as_often_as_it_is_asked_is_a_failure_like_any(tmp_path: Path) -> None:
@@ -143,6 +232,7 @@ async def test_what_a_pull_point_gets_between_makes_it_begin_anew(tmp_path: Path
         name = await pull_point(node, f"count(/a/b) = 0 or {DEEP}")
         for _ in range(2):
             await say(node, wide(), wide(), b"<a/>")
+            await caught_up(node)
         assert len(await pulled(node, name)) == 2
         await node.sending.save()
         assert len(node.dead_letters(0, 9, name)) == 4

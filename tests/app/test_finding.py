@@ -1,5 +1,6 @@
 """A notification of the log by its names, from the end backwards and within bounds."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from tocsin.model.records import Accepted, Changed
 from tocsin.model.refusal import Refusal
 from tocsin.store.appender import Appender
 from tocsin.store.codec import encode
-from tocsin.wire.trace_port import Sought
+from tocsin.wire.trace_port import Found, Sought
 
 WSN = "http://docs.oasis-open.org/wsn/b-2"
 NOTIFY = (
@@ -130,3 +131,20 @@ def test_before_there_is_a_log_nothing_is_there(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="the log, which is empty"):
         find(tmp_path / "none", Sought("x"))
     assert newest(tmp_path / "none", 5) == []
+
+
+def test_what_may_not_be_heard_is_passed_over_as_if_it_were_not_there(log: Path) -> None:
+    def heard(*offsets: int) -> Callable[[Found], bool]:
+        return lambda each: each.notification.at.offset in offsets
+
+    assert find(log, Sought("one"), heard(0, 1)).notification.at.offset == 0
+    for sought in (Sought("one"), Sought("nosuch"), Sought("cause-0", index=1), Sought("cause-0", index=7)):
+        with pytest.raises(Refusal, match=r"no notification with the id or cause .* was found in the records 0 to 5"):
+            find(log, sought, heard())
+    for offset in (0, 1, 9):
+        with pytest.raises(Refusal, match=f"there is no notification in record {offset} of the log"):
+            find(log, Sought(offset=offset), heard())
+    second = find(log, Sought(offset=0), lambda each: each.notification.index == 1).notification
+    assert second.index == 1
+    with pytest.raises(Refusal, match="there is no notification 0 in record 0 to be told of"):
+        find(log, Sought(offset=0, index=0), lambda each: each.notification.index == 1)

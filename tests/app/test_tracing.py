@@ -17,10 +17,10 @@ from tocsin.app.outbox_engine import ROWS, OutboxEngine
 from tocsin.app.tracing import Around, Tracing
 from tocsin.flow.flow import Flow
 from tocsin.matching.judging import Undecided
-from tocsin.mediation.operations import Held
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.filters import Content, Filter, InBox
 from tocsin.model.identity import Instant, MessageId, SubscriptionId
+from tocsin.model.notification import Payload
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import WHOLE, Dimension, InformationSpace
@@ -30,23 +30,24 @@ from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import DatabaseFailed
 from tocsin.store.log_reader import LogReader
 from tocsin.store.outbox import Outbox
-from tocsin.store.pull_points import PointState
+from tocsin.store.pull_points import PointState, Put, Saving
 from tocsin.wire.trace_port import Account, Found, Sought
 
 S = SubscriptionId("s")
 CONSUMER = Endpoint("http://c/")
+LARGE = Payload("text/plain", b"x" * (5 << 20))  # two are more than one answer may have
 NOTHING_WAITS = dict[tuple[str, int], bool | None]()
 
 
 class Node:
-    """What is asked of one: `waiting` is what its engine says, `held` what lies in the pull point p."""
+    """What is asked of one: `waiting` is what its engine says; of its pull points p alone stands."""
 
     base_url = "http://broker.example"
 
     def __init__(self, store: Store) -> None:
-        self.store, self.engine, self.sending = store, self, self
+        self.store, self.engine, self.sending, self.pulling, self.feeds = store, self, self, self, self
         self.waiting = NOTHING_WAITS
-        self.rows: list[Held] = []
+        self.pulled_to, self.lagging = 100, dict[str, int]()
         self.saved = 0
 
     def subscriptions(self, after: str, limit: int, seen: Any = None) -> Sequence[Subscription]:
@@ -63,11 +64,10 @@ class Node:
     def pull_point(self, name: str) -> PointState:
         if name != "p":
             raise Refusal("unknown-subscription", "gone")
-        return PointState(name, 9, 4)
+        return self.store.pull_points.states()[0]
 
-    async def held(self, pull_point: str, after: int, limit: int, seconds: float = 0.0) -> Sequence[Held]:
-        assert (pull_point, after) == ("p", 4)
-        return self.rows[:limit]
+    async def surely_saved(self) -> None:
+        """What overflows does as it is saved."""
 
 
 class Stage:
@@ -76,6 +76,9 @@ class Stage:
         self.node, self._log = Node(self.store), folder / "log"
         self._log.mkdir()
         self.traces = Tracing(cast(Around, self.node), self._log, self)
+
+    def written(self, size: int) -> None:
+        """Nobody waits."""
 
     def judge(self, asked: Content, document: bytes) -> bool:
         raise Undecided("it takes too long")
@@ -187,15 +190,41 @@ async def test_what_became_of_it_in_a_pull_point(stage: Stage) -> None:
         accepted(4, "a"),
         batch(5, "x", door="/broker/pullpoints/p"),
     )
-    stage.node.rows = [Held(5, "p", (await stage.at(3)).notification)]
-    assert [(await stage.told(3, name)).outcome for name in ("p", "q", "gone")] == ["waiting", "waiting", "not known"]
-    assert (await stage.told(4, "p")).outcome == "handed out"
+    there = [Put("p", number, name, (await stage.at(3)).notification) for number, name in ((4, "q"), (5, "p"))]
+    stage.store.pull_points.save(Saving(6, there, [PointState("p", 5, 4)]))
+    assert [(await stage.told(3, name)).outcome for name in ("p", "q", "gone")] == [
+        "waiting",
+        "handed out",
+        "not known",
+    ]
+    assert (await stage.told(4, "p")).outcome == "handed out"  # and forgotten since
     own, other = await stage.told(5, "p"), await stage.told(5, "q")
     assert own.explanation.wanted and not other.explanation.wanted
     assert other.explanation.because == "it was put into the pull point p alone"
     assert other.explanation.parts[0].decides
     page = await stage.traces.accounts(await stage.at(5), "", 10, every=False)
     assert [each.subscription.id for each in page.items] == ["p"]
+
+
+async def test_what_nobody_pulled_is_not_said_to_be_handed_out(stage: Stage) -> None:
+    stage.has(asking(0, "p", consumer=None), *(accepted(offset, "a") for offset in range(1, 4)))
+    large = [replace((await stage.at(offset)).notification, payload=LARGE) for offset in (1, 2, 3)]
+    there = [Put("p", number, "p", each) for number, each in enumerate(large, 1)]
+    points = stage.store.pull_points
+    points.save(Saving(4, there, [PointState("p", 3, 1, 1)]))
+    assert [(await stage.told(offset, "p")).outcome for offset in (1, 2, 3)] == ["overflowed", "waiting", "waiting"]
+    assert (await stage.told(1, "p")).detail == "the pull point was full; 1 were lost so"
+    points.save(Saving(4, (), [PointState("p", 3, 2, 1)]))
+    unclear = await stage.told(1, "p")
+    assert (unclear.outcome, unclear.detail) == ("not known", "it was handed out, or is one of the 1 that overflowed")
+    stage.node.lagging["p"] = 2
+    points.save(Saving(4, (), [PointState("p", 3, 0)], [("p", 9)]))
+    assert [(await stage.told(offset, "p")).outcome for offset in (1, 2)] == ["not known", "not matched yet"]
+    stage.node.lagging, stage.node.pulled_to = {}, 3
+    assert (await stage.told(3, "p")).outcome == "not matched yet"
+    stage.store.save_progress(0, {}, [letter(SubscriptionId("p"), 3)])
+    dead = await stage.told(3, "p")
+    assert (dead.outcome, dead.detail) == ("dead letter", "nobody is there")
 
 
 async def test_who_could_not_tell_is_among_those_concerned(stage: Stage) -> None:
@@ -231,6 +260,9 @@ async def test_pages_are_bounded_and_go_on(stage: Stage, monkeypatch: pytest.Mon
     assert await all_pages(9, every=False) == [["a", "c"], ["e"], ["g"]]
     assert await all_pages(2, every=True) == [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]
     assert await all_pages(9, every=True, seen=lambda each: each.id in "bh") == [["b", "h"]]
+    monkeypatch.setattr(tracing, "AT_ONCE", 3)
+    assert await all_pages(9, every=True, seen=lambda each: each.id in "bh") == [["b", "h"]]
+    assert await all_pages(2, every=True) == [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]
     monkeypatch.setattr(tracing, "MOST_SECONDS", -1.0)
     assert len(await all_pages(9, every=True)) == len(names)  # one at least, however long it takes
 
@@ -238,13 +270,32 @@ async def test_pages_are_bounded_and_go_on(stage: Stage, monkeypatch: pytest.Mon
 async def test_the_newest_are_explained_to_one(stage: Stage) -> None:
     stage.has(subscribed(0, S, "b"), accepted(1, "b"), accepted(2, "a"), accepted(3, "b"), accepted(4, "a"))
     found = await stage.traces.newest(S, 3)
-    assert [(each.notification.at.offset, told.explanation.wanted) for each, told in found] == [
+    assert [(each.notification.at.offset, told.explanation.wanted) for each, told in found.items] == [
         (4, False),
         (3, True),
         (2, False),
     ]
+    assert not found.cut
     with pytest.raises(Refusal, match="there never was a subscription 'x'"):
         await stage.traces.newest("x", 3)
+
+
+async def test_the_newest_have_bounds_of_time_and_size(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage.has(subscribed(0, S, "b"), *(accepted(offset, "b") for offset in range(1, 6)))
+    monkeypatch.setattr(tracing, "MOST_TOLD", 2)
+    few = await stage.traces.newest(S, 5)
+    assert (len(few.items), few.cut) == (2, True)
+    page = await stage.traces.accounts(await stage.at(1), "", 5, every=True)
+    assert (len(page.items), page.next) == (1, None)
+    monkeypatch.setattr(tracing, "MOST_SECONDS", -1.0)
+    one = await stage.traces.newest(S, 5)
+    assert (len(one.items), one.cut) == (1, True)  # one at least, however long it takes
+
+
+async def test_who_may_not_hear_the_newest_is_told_of_the_newest_it_may(stage: Stage) -> None:
+    stage.has(batch(0, "same"), batch(1, "same"))
+    found = await stage.traces.find(Sought("same"), lambda each: each.notification.at.offset == 0)
+    assert found.notification.at.offset == 0
 
 
 async def test_only_so_many_may_ask_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from tests.broker.shell import BrokerProcess, document, records, wait_until
 from tests.broker.sink import Sink
 from tests.broker.test_direct import Disk, disk
 
+from tocsin.app import declaration_checks
 from tocsin.model.access import Right
 from tocsin.model.declared import Hierarchy, Producer, Withdrawn
 from tocsin.model.records import Declared
@@ -156,6 +158,63 @@ async def test_what_did_not_get_to_the_disk_is_not_known(
         assert life.node.known.spaces == {"weather": SPACE}
     declared = [each.what for each in records(tmp_path) if isinstance(each, Declared)]
     assert declared == [SPACE]
+
+
+async def test_the_same_said_at_once_is_on_disk_for_all_who_said_it(
+    tmp_path: Path, http: HttpClient, sink: Sink, disk: Disk
+) -> None:
+    async with living(tmp_path, "embedded", http, sink) as life:
+        path = f"{life.node.base_url}/api/spaces/weather"
+        with disk.busy():
+            asked = [asyncio.create_task(call(http, "PUT", path, WEATHER)) for _ in range(8)]
+            await wait_until(lambda: life.node._waiting, "one of them waits")
+            again = [asyncio.create_task(life.node.declare(life.node._ahead.spaces["weather"])) for _ in range(3)]
+            await asyncio.sleep(0)
+            assert not any(each.done() for each in again), "nothing is on disk yet"
+        await asyncio.gather(*again)
+        assert [(await each).status for each in asked] == [200] * 8
+    assert len([each for each in records(tmp_path) if isinstance(each, Declared)]) == 1
+
+
+async def test_the_same_said_at_once_fails_for_all_who_said_it(
+    tmp_path: Path, http: HttpClient, sink: Sink, disk: Disk
+) -> None:
+    async with living(tmp_path, "embedded", http, sink) as life:
+        with disk.busy():
+            asked = [asyncio.create_task(life.node.declare(SPACE)) for _ in range(3)]
+            await wait_until(lambda: life.node._waiting, "one of them waits")
+            disk.full = True
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [each.reason for each in found if isinstance(each, Refusal)] == ["cannot-store"] * 3
+        disk.full = False
+        await life.node.declare(SPACE)
+        assert life.node.known.spaces == {"weather": SPACE}
+
+
+@pytest.mark.parametrize("name", ["a%ff", "a%00", "a%0A", "a%7F", "%C2%80"])
+async def test_a_path_names_what_it_says_or_nothing(tmp_path: Path, http: HttpClient, sink: Sink, name: str) -> None:
+    async with living(tmp_path, "embedded", http, sink) as life:
+        for path, body in ((f"spaces/{name}", WEATHER), (f"producers/{name}", dict[str, Any]())):
+            answer = await call(http, "PUT", f"{life.node.base_url}/api/{path}", body)
+            assert answer.status == 400 and "the path" in document(answer.body)["detail"]
+        exact = f"urn:x{quote('/a//b/?é%20', safe='')}"
+        found = await declare(http, life.node.base_url, f"producers/{exact}", {})
+        assert found["address"] == "urn:x/a//b/?é%20" and list(life.node.known.producers) == [found["address"]]
+
+
+async def test_a_large_hierarchy_lets_others_go_on(
+    tmp_path: Path, http: HttpClient, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with living(tmp_path, "embedded", http, sink) as life:
+        parents = tuple((f"{{urn:x}}type-{at}", (f"{{urn:x}}type-{at // 2}",)) for at in range(2, 45_000))
+        checked = threading.Event()
+        monkeypatch.setattr(declaration_checks, "cycle_in", lambda _: checked.wait(10) and None)
+        declaring = asyncio.create_task(life.node.declare(Hierarchy("types", parents)))
+        assert (await call(http, "GET", f"{life.node.base_url}/api/spaces")).status == 200
+        assert not declaring.done()
+        checked.set()
+        await declaring
+        assert len(life.node.known.types) == len(parents)
 
 
 async def test_a_broker_that_was_killed_knows_all_it_acknowledged(

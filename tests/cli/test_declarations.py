@@ -46,7 +46,20 @@ def test_spaces(broker: str, tmp_path: Path) -> None:
     assert again.returncode == 1 and "no information space 'line'" in again.stderr
 
 
-@pytest.mark.parametrize("wrong", [(), ("x",), ("x:colour",), ("x:number:3",), ("x:number:a..b",), ("x:string:a..b",)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        (),
+        ("x",),
+        ("x:colour",),
+        ("x:number:3",),
+        ("x:number:a..b",),
+        ("x:number:nan..5",),
+        ("x:number:1e400..2",),
+        ("x:number:1..inf",),
+        ("x:string:a..b",),
+    ],
+)
 def test_a_dimension_that_is_none_is_not_even_sent(wrong: tuple[str, ...]) -> None:
     done = tocsin("spaces", "declare", "s", *wrong, "--broker", "http://127.0.0.1:9", check=False)
     assert done.returncode == 2 and "place:string" in done.stderr

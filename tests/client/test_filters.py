@@ -22,6 +22,7 @@ SAID: list[tuple[Options, Filter]] = [
     ({"box": "w:*/<50"}, BoxAsSaid("w", (), "w:*/<50")),
     ({"types": ["x:A", "{urn:y}B", "com.e"]}, TypeIs(("{urn:x}A", "{urn:y}B", "com.e"))),
     ({"producers": ["http://p/", "category:c"]}, ProducerIs(("http://p/",), ("c",))),
+    ({"producers": ["category:fire %20 department"]}, ProducerIs((), ("fire %20 department",))),
     ({"content": "x:a < 1"}, Content("xpath", "x:a < 1", "payload", X)),
     ({"content": "x:a", "content_language": "xpath-producer"}, Content("xpath", "x:a", "producer", X)),
     ({"content": "$.a", "content_language": "jsonpath"}, Content("jsonpath", "$.a")),

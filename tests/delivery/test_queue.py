@@ -44,6 +44,32 @@ def test_it_asks_when_half_of_the_window_is_free() -> None:
     assert not queue.wants()
 
 
+def test_what_is_put_off_is_asked_of_the_backlog_and_nothing_before_it() -> None:
+    queue = Queue(NAME, (0, 0), 4, PLENTY)
+    queue.offer(entry(1))
+    queue.put_off((7, 1))
+    assert not queue.offer(entry(8))
+    assert queue.settled == (0, 0)
+    assert queue.ask() == ((7, 0), 3)
+    queue.refill([entry(7, 1), entry(8)])
+    assert places(queue) == [(1, 0), (7, 1), (8, 0)]
+    queue.ask()
+    queue.refill([])
+    assert not queue.behind
+
+
+def test_one_that_has_nothing_and_puts_something_off_has_all_settled_before_it() -> None:
+    queue = Queue(NAME, (0, 0), 4, PLENTY)
+    queue.put_off((7, 0))
+    queue.put_off((9, 0))
+    assert queue.settled == (7, -1)
+    assert queue.ask() == ((7, -1), 4)
+    queue.refill([])
+    assert (queue.behind, queue.settled) == (False, (9, 0))
+    queue.put_off((8, 0))
+    assert not queue.behind, "it is known already"
+
+
 def test_an_offer_after_the_backlog_was_asked_is_asked_for_again() -> None:
     queue = Queue(NAME, (0, 0), 4, PLENTY, behind=True)
     queue.ask()

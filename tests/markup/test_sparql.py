@@ -1,3 +1,5 @@
+from time import process_time
+
 import pytest
 
 from tocsin.markup import sparql
@@ -11,6 +13,9 @@ from tocsin.markup.conditions import ExpressionError
         "ASK {} LIMIT 1",
         'PREFIX a: <urn:a#>\nASK WHERE { ?s a:b "{" FILTER(?s > 1) }\n',
         "# SERVICE\nBASE <http://x/> PREFIX : <y#> ASK { ?a :x 'SERVICE' } # }",
+        """PREFIX a: <urn:a:>\nASK { ?s a:b\\#c\\'d '\\'(', "\\"SERVICE" FILTER(?s < 3 && 4>?s) }""",
+        'ASK { ?s <urn:p_(q)> \'\'\'it\'s "SERVICE"\n\'\'\'@en, """\\""" SERVICE \\\\""" }',
+        "ASK { ?s ?p " + "(" * 63 + "1" + ")" * 63 + " }",
     ],
 )
 def test_an_ask_query_is_taken(text: str) -> None:
@@ -30,6 +35,9 @@ def test_an_ask_query_is_taken(text: str) -> None:
         ("ASK { ?s x:y ?o }", 14),
         ("ASK { SERVICE <http://x> {} }", 6),
         ("ASK {} ASK {}", 13),
+        ('ASK { ?s ?p """\\""" """ SERVICE <http://x> { ?s ?p """a""" } }', 24),
+        ("ASK { ?s ?p '''\\''' ''' . SERVICE ?o { ?s ?p \"\"\"a\"\"\" } }", 26),
+        ("ASK { ?s ?p " + "(" * 64 + "1" + ")" * 64 + " }", 75),
         ("ASK {}" + " " * sparql.LONGEST, sparql.LONGEST),
     ],
 )
@@ -43,3 +51,24 @@ def test_a_query_is_read_and_not_run() -> None:
     """Were it run, it would go through ten thousand million rows."""
     values = "".join(f" VALUES ?v{at} {{ {'1 ' * 100}}}" for at in range(5))
     sparql.check(f"ASK {{{values} FILTER(?v0 > 2) }}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'ASK { FILTER(1<2#>"""\n) SERVICE <urn:x> {} #""")\n}',
+        "ASK { FILTER(1<" + "(" * 70 + "1" + ")" * 70 + "&&3>2) }",
+    ],
+)
+def test_nothing_hides_behind_what_might_be_an_address(text: str) -> None:
+    """The parser takes `<` for less there, and what follows is no part of an address."""
+    with pytest.raises(ExpressionError):
+        sparql.check(text)
+
+
+def test_many_brackets_are_refused_before_they_take_time() -> None:
+    began = process_time()
+    for _ in range(10):
+        with pytest.raises(ExpressionError, match="nested more than 64"):
+            sparql.check("ASK { ?s ?p " + "(" * 2035 + "1" + ")" * 2035 + " }")
+    assert process_time() - began < 0.5

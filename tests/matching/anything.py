@@ -52,6 +52,9 @@ def known() -> Known:
 class Contains:
     """Judges by looking for what stands in quotes; an expression that says so fails."""
 
+    def written(self, size: int) -> None:
+        """Nobody waits."""
+
     def judge(self, asked: Content, document: bytes) -> bool:
         if "fail" in asked.text:
             raise Undecided("told to")
@@ -80,6 +83,11 @@ XPATHS = [
     "not(/a:alert/level)",
     "//item[@name='x']/@value = 'y'",
     "/a:alert/level = '3' and (//item or //level > 4)",
+    "true()",
+    "//level or true()",
+    "//level > 1" + "0" * 400,
+    "//level >= -1" + "0" * 400 + " and /a:alert/@kind = 'flood'",
+    "//level != 1" + "0" * 400,
     "contains(., 'flood')",
     "starts-with('fail', 'f')",
 ]
@@ -88,8 +96,31 @@ ENVELOPES = [
     "/s:Envelope/s:Body/a:alert/@kind = 'flood' or //level = 3",
     "//level = 3",
 ]
-JSONS = ["$.level > 3", "$.kind == 'flood'", "$.kind != 'flood'", "!$.level", "$.level <= 3 && $.kind == 'flood'"]
-SQLS = ["type = 'org.quake'", "EXISTS subject", "priority > 3", "source LIKE 'http%' AND NOT priority = 4"]
+JSONS = [
+    "$[0] == 1",
+    "$[-1] > 0 && !$[1]",
+    "$.deep.list[1] == true",
+    "$.deep.list[-2] <= 3",
+    "$.deep",
+    "$.deep.list == null",
+    "$.level > 3",
+    "$.kind == 'flood'",
+    "$.kind != 'flood'",
+    "!$.level",
+    "$.level <= 3 && $.kind == 'flood'",
+]
+SQLS = [
+    "flag != TRUE",
+    "NOT (flag = TRUE)",
+    "flag = FALSE OR priority != 3",
+    "TRUE < flag",
+    "4 >= priority",
+    "priority = 3 OR EXISTS flag",
+    "type = 'org.quake'",
+    "EXISTS subject",
+    "priority > 3",
+    "source LIKE 'http%' AND NOT priority = 4",
+]
 BOXES = ["weather:*/>3/*", "weather:*,NJ/*/rain|snow", "weather:Pisc*/0..10/*", "weather:X/*/clear", "weather:*/<=3/*"]
 LEAVES: st.SearchStrategy[Filter] = st.one_of(
     st.sampled_from(TOPICS).map(lambda text: parse_topic_expression(text, "full", {})),
@@ -126,7 +157,7 @@ SUBSCRIPTIONS = st.builds(
     expires=st.none() | st.integers(90, 110).map(Instant),
     state=st.sampled_from(["active", "active", "active", "paused", "ended"]),
 )
-LEVELS = st.lists(st.sampled_from(["3", "4", " 5 ", "2.0", "NaN", ""]), max_size=2)
+LEVELS = st.lists(st.sampled_from(["3", "4", " 5 ", "2.0", "NaN", "", "9" * 400, "-" + "9" * 400]), max_size=2)
 XML = st.builds(
     lambda levels, kind, item: (
         f'<a:alert xmlns:a="urn:a"{kind}>{"".join(f"<level>{each}</level>" for each in levels)}{item}</a:alert>'
@@ -135,22 +166,33 @@ XML = st.builds(
     st.sampled_from(["", ' kind="flood"', ' kind="fire"']),
     st.sampled_from(["", '<item name="x" value="y"/>', '<list><item name="x"/><level>3</level></list>']),
 )
-JSON = st.sampled_from(['{"level": 3, "kind": "flood"}', '{"level": 4.5}', '{"kind": null}', '{"level": "4"}', "[1]"])
+JSON = st.sampled_from(
+    [
+        '{"deep": {"list": [3, true]}}',
+        '{"deep": {"list": [], "level": 4}, "level": 1' + "0" * 400 + "}",
+        '{"deep": null, "level": true}',
+        '{"level": 3, "kind": "flood"}',
+        '{"level": 4.5}',
+        '{"kind": null}',
+        '{"level": "4"}',
+        "[1]",
+    ]
+)
 PAYLOADS = XML.map(lambda text: Payload("application/xml", text.encode())) | JSON.map(
     lambda text: Payload("application/json", text.encode())
 )
 NOTIFICATIONS = st.builds(
-    lambda topic, payload, kind, producer, point, priority: Notification(
+    lambda topic, payload, kind, producer, point, priority, flag, dialect: Notification(
         MessageId("m"),
         Position(Node("n"), 2),
         0,
         Instant(100),
-        "raw",
+        dialect,
         "",
         producer,
         Topic(tuple(QName("", each) for each in topic)),
         kind,
-        tuple(pair for pair in ((CONTENT_TOPIC, point), ("priority", priority)) if pair[1]),
+        tuple(pair for pair in ((CONTENT_TOPIC, point), ("priority", priority), ("flag", flag)) if pair[1]),
         payload,
     ),
     st.lists(st.sampled_from("ab"), min_size=1, max_size=3),
@@ -159,4 +201,6 @@ NOTIFICATIONS = st.builds(
     st.sampled_from(["http://p/1", "http://p/2", "urn:x"]),
     st.sampled_from(["", "weather:Piscataway,NJ/3/rain", "weather:X/12/clear", "other:1"]),
     st.sampled_from(["", "3", "4", "5", "x"]),
+    st.sampled_from(["", "true", "TRUE", "false", "3", "x"]),
+    st.sampled_from(["raw", "cloudevents"]),
 )

@@ -11,7 +11,8 @@ from tocsin.matching.engine import matches
 from tocsin.matching.explaining import Explanation, explain
 from tocsin.matching.judging import Undecided
 from tocsin.matching.known import Known
-from tocsin.matching.parts import Part
+from tocsin.matching.parts import MOST_PARTS, Part
+from tocsin.matching.resolving import as_said
 from tocsin.matching.wording import filter_text
 from tocsin.model.declared import Hierarchy, Producer
 from tocsin.model.filters import (
@@ -52,6 +53,9 @@ DATA = b'{"level": 12, "name": "a", "areas": ["x"], "none": null}'
 
 class Half:
     """Decides by the length, and not at all where there is a question."""
+
+    def written(self, size: int) -> None:
+        """Nobody waits."""
 
     def judge(self, asked: Content, document: bytes) -> bool:
         if "?" in asked.text:
@@ -383,3 +387,42 @@ def test_the_explanation_says_what_the_oracle_says(subscription: Subscription, n
     assert found.wanted is wanted
     assert sum(each.decides for each in found.parts) == (0 if wanted else 1)
     assert found.because and all(each.what and each.why for each in leaves(found.parts))
+
+
+@given(SUBSCRIPTIONS, NOTIFICATIONS, st.integers(1, 4))
+@settings(max_examples=examples(300), deadline=None)
+def test_little_room_changes_no_verdict_and_no_reason(
+    subscription: Subscription, notification: Notification, room: int
+) -> None:
+    whole = explain(subscription, notification, KNOWN, Half(), "http://b")
+    found = explain(subscription, notification, KNOWN, Half(), "http://b", room)
+    assert (found.wanted, found.because) == (whole.wanted, whole.because)
+    assert told(found.parts) <= room + 1  # the one that decides has a place
+    assert len(found.parts) + found.more == len(whole.parts)
+    assert sum(each.decides for each in found.parts) == sum(each.decides for each in whole.parts)
+
+
+def told(parts: tuple[Part, ...]) -> int:
+    return sum(1 + told(each.parts) for each in parts)
+
+
+def test_times_are_told_as_such_where_their_space_is_known() -> None:
+    box = InBox("weather", (WHOLE, WHOLE, Interval(high=1e9, high_open=True)))
+    shown = "content topic weather:*/*/<2001-09-09T01:46:40Z"
+    assert filter_text(box) == "content topic weather:*/*/<1000000000"
+    assert filter_text(AnyOf((Not(box), AllOf((box,)))), KNOWN.spaces) == f"any (not {shown}, all ({shown}))"
+    assert filter_text(as_said(subscribed(box), KNOWN).filters[0]) == shown
+    assert filter_text(InBox("weather", (WHOLE,)), KNOWN.spaces) == "content topic weather:*"  # as it once was
+    (part,) = explain(subscribed(Not(box)), said(), KNOWN).parts
+    assert part.what == f"not {shown}"
+
+
+def test_of_many_comparisons_some_are_told() -> None:
+    level = " or ".join(f"level = {number}" for number in (*range(100, 300), 12))
+    found = explain(subscribed(*(Content("xpath", f"{level} or x{n}") for n in range(250))), said(), KNOWN)
+    assert (found.wanted, found.because) == (True, "all of its 250 filters hold")
+    assert (len(found.parts), found.more, told(found.parts)) == (MOST_PARTS, 50, MOST_PARTS)
+    assert (found.parts[0].why, found.parts[0].more) == ("level = 12: level is '12'", 202)
+    (only,) = explain(subscribed(Content("xpath", level)), said(), KNOWN).parts
+    assert (len(only.parts), only.more) == (MOST_PARTS, 1) and only.parts[-1].why == "level is '12'"
+    assert [each.decides for each in only.parts[-2:]] == [False, True]

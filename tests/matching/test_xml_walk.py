@@ -1,5 +1,9 @@
 """One walk finds what is found one by one."""
 
+import tracemalloc
+from collections.abc import Iterable
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +11,7 @@ from tests.effort import examples
 from tests.matching.xml_samples import NAMESPACES, documents, paths
 
 from tocsin.markup import xml
-from tocsin.markup.conditions import Exists, XmlPath
+from tocsin.markup.conditions import Exists, Step, XmlPath
 from tocsin.markup.xml import Element
 from tocsin.markup.xpath_subset import read
 from tocsin.matching import xml_walk
@@ -102,3 +106,107 @@ def test_a_deep_document_is_walked() -> None:
         walk.add(each)
     root = xml.parse(b"<a>" * 250 + b"<b/>" * 1000 + b"</a>" * 250)
     assert {each: len(values) for each, values in walk.values(root).items()} == {wanted[0]: 1250, wanted[1]: 1219}
+
+
+def walk_of(wanted: Iterable[str]) -> Walk:
+    walk = Walk()
+    for each in wanted:
+        walk.add(path(each))
+    return walk
+
+
+def seconds(walk: Walk, root: Element, times: int = 1) -> float:
+    began = process_time()
+    for _ in range(times):
+        walk.values(root)
+    return process_time() - began
+
+
+def test_the_attributes_of_an_element_are_looked_at_not_all_that_are_asked_for() -> None:
+    walk = Walk()
+    for number in range(1000):
+        walk.add(XmlPath((Step("*", True),), f"@x{number}"))
+    root = xml.parse(b"<r>" + b"<a/>" * 20_000 + b"<a x7='1'/><a x8='2' y='3'/></r>")
+    assert seconds(walk, root) < 1  # one by one 20,000,000 looks
+    assert list(walk.values(root).values()) == [["1"], ["2"]]
+
+
+def test_a_change_copies_nothing_of_what_is_asked_for_at_the_same_place() -> None:
+    walk, root = Walk(), xml.parse(b"<a x5='1' new='2'/>")
+    every = [XmlPath((Step("*", True),), f"@x{number}") for number in range(20_000)]
+    new = XmlPath((Step("*", True),), "@new")
+    for each in every:
+        walk.add(each)
+    began = process_time()
+    for _ in range(100):
+        walk.add(new)
+        assert walk.values(root) == {every[5]: ["1"], new: ["2"]}
+        walk.remove(new)
+        assert walk.values(root) == {every[5]: ["1"]}
+    assert process_time() - began < 1
+
+
+_ITEMS = b"<r>" + b"".join(b"<item name='a%d' value='%d'>t</item>" % (each, each) for each in range(20)) + b"</r>"
+
+
+@pytest.mark.parametrize(
+    ("asked", "holding"),
+    [
+        ("@name='a{0}' or @name='b{0}'", 20),
+        ("not(not(@name='a{0}') or not(@value))", 20),
+        ("@value='{0}' and not(@name='a7')", 19),
+        ("@value={0}", 20),
+        ("@value>{0} and @value<{0}.5", 0),
+        ("@x{0}", 0),
+    ],
+)
+def test_predicates_are_found_by_what_they_ask_for(asked: str, holding: int) -> None:
+    walk, root = walk_of(f"//item[{asked.format(each)}]/@value" for each in range(2000)), xml.parse(_ITEMS)
+    assert len(walk.values(root)) == holding
+    assert seconds(walk, root, 20) < 0.7  # one by one 800,000 predicates
+
+
+def test_what_many_predicates_ask_for_of_an_element_is_taken_once() -> None:
+    walk = walk_of(f"//a[not(@x='{each}')]" for each in range(1000))
+    root = xml.parse(b"<r><a>" + b"<b>some text</b>" * 60_000 + b"</a></r>")
+    assert seconds(walk, root) < 0.5
+    assert len(walk.values(root)) == 1000
+
+
+def test_a_path_is_found_once_by_several_keys() -> None:
+    wanted = path("//a[@x='1' or @y='1' or @x < 2 or @y]/@x")
+    walk = Walk()
+    walk.add(wanted)
+    assert walk.values(xml.parse(b"<r><a x='1' y='1'/></r>")) == {wanted: ["1"]}
+
+
+def test_long_names_are_not_kept() -> None:
+    walk = walk_of(("//*//a", "//*/@x", "//@y", "//@z", "//@u", "//@v", "//@w"))
+    children = "".join(f"<c{each} p:k{each}=''/>" for each in range(200))
+    root = xml.parse(f"<r xmlns='{'n' * 100_000}' xmlns:p='{'p' * 100_000}'>{children}</r>".encode())
+    tracemalloc.start()
+    walk.values(root)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000
+
+
+def test_names_are_charged_by_their_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xml_walk, "MOST_KEPT", 10_000)
+    walk = walk_of(("//*//a", *(f"//@{each}" for each in "uvwxyz")))
+    tracemalloc.start()
+    for start in range(10):
+        children = "".join(f"<{'n' * 900}{start}-{each} {'k' * 900}{start}-{each}=''/>" for each in range(300))
+        walk.values(xml.parse(f"<r>{children}</r>".encode()))
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_500_000  # of 5,400,000 characters
+
+
+def test_of_long_names_all_is_found_too() -> None:
+    long = "n" * 2000
+    wanted = XmlPath((Step(f"{{{long}}}a", True),), f"@{long}")
+    walk, every = Walk(), XmlPath((Step(f"{{{long}}}*", True),))
+    walk.add(wanted)
+    walk.add(every)
+    assert walk.values(xml.parse(f"<a xmlns='{long}' {long}='5'>6</a>".encode())) == {wanted: ["5"], every: ["6"]}

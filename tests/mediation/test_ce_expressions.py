@@ -1,8 +1,13 @@
 """Filters of content, types and producers in JSON: the dialect `sql`, and those of ours."""
 
-import pytest
+from time import process_time
 
-from tocsin.mediation import ce_filters
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.effort import examples
+
+from tocsin.mediation import ce_filters, expressions
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.filters import ActionIs, Content, Filter, InBox, Not, ProducerIs, TypeIs
 from tocsin.model.refusal import Refusal
@@ -17,6 +22,7 @@ READ: list[tuple[str, object, Filter]] = [
     (f"{OURS}type", "{urn:x}A com.e.c", TypeIs(("{urn:x}A", "com.e.c"))),
     (f"{OURS}action", "urn:a urn:b", ActionIs(("urn:a", "urn:b"))),
     (f"{OURS}producer", "http://p/ category:a", ProducerIs(("http://p/",), ("a",))),
+    (f"{OURS}producer", "category:fire%20department%2550", ProducerIs((), ("fire department%50",))),
     (f"{OURS}xpath", "a = 1", Content("xpath", "a = 1")),
     (
         f"{OURS}xpath",
@@ -72,10 +78,37 @@ def test_a_box_of_the_log_is_told_in_words() -> None:
         (f"{OURS}type", "{urn:<}A", "bad-filter", "not a name"),
         (f"{OURS}type", " ".join(map(str, range(300))), "bad-filter", "1 to 256"),
         (f"{OURS}producer", "", "bad-producer-filter", "no producer"),
-        (f"{OURS}content-topic", "weather", "bad-topic-expression", "a colon"),
+        (f"{OURS}producer", "category:%ff", "bad-producer-filter", "UTF-8"),
+        (f"{OURS}content-topic", "weather", "bad-topic-expression", "a content topic is NAME:side/side"),
     ],
 )
 def test_what_is_refused_says_what_and_where(dialect: str, said: object, reason: str, words: str) -> None:
     with pytest.raises(Refusal) as caught:
         ce_filters.read([{dialect: said}])
     assert caught.value.reason == reason and words in caught.value.text
+
+
+@pytest.mark.parametrize("dialect", ["sql", f"{OURS}xpath", f"{OURS}type", f"{OURS}topic"])
+def test_the_expressions_of_a_subscription_are_bounded_together(dialect: str) -> None:
+    """They are read before anything else can be done."""
+    each, most = {dialect: "a" * 500}, expressions.MOST_TOGETHER // 500
+    assert len(ce_filters.read([each] * most)) == most
+    with pytest.raises(Refusal, match="16,384 characters together") as caught:
+        ce_filters.read([{"any": [each] * most}, {"not": each}])
+    assert caught.value.reason == "bad-filter"
+
+
+def test_much_is_refused_before_it_takes_time() -> None:
+    """The names were such that each of 200 had to be read whole."""
+    xpath = " and ".join(f"(a={at} or b={at})" for at in range(180))[:4000].rpartition(" and ")[0]
+    began = process_time()
+    with pytest.raises(Refusal, match="together"):
+        ce_filters.read([{f"{OURS}xpath": xpath}] * 200)
+    assert process_time() - began < 1
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=3, unique=True))
+def test_whatever_a_category_is_called_it_can_be_asked_for(names: list[str]) -> None:
+    asked = ProducerIs(("http://p/%20",), tuple(names))
+    assert expressions.producers(expressions.producers_text(asked)) == asked

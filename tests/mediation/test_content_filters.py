@@ -1,5 +1,7 @@
 """Every filter that a SOAP dialect can say, and the fault for each that is wrong."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,13 +10,14 @@ from tests.mediation.requests import NOW, envelope
 from tests.mediation.test_wsn_1_3 import CONSUMER
 
 from tocsin.markup import xml
-from tocsin.mediation import dialects
+from tocsin.mediation import ce_filters, dialects
 from tocsin.mediation.dialects import fault, hear
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.mediation.namespaces import (
     ONVIF_CONCRETE_SET,
     ONVIF_EVENTS,
     ONVIF_ITEM_FILTER,
+    POLICY,
     SOAP_12,
     WSE,
     WSE_2011,
@@ -25,7 +28,18 @@ from tocsin.mediation.namespaces import (
 )
 from tocsin.mediation.operations import Subscribe
 from tocsin.mediation.properties import subscription_properties
-from tocsin.model.filters import AllOf, Content, Filter, InBox, ProducerIs, TypeIs
+from tocsin.model.filters import (
+    ActionIs,
+    AllOf,
+    AnyOf,
+    AttributeIs,
+    Content,
+    Filter,
+    InBox,
+    Not,
+    ProducerIs,
+    TypeIs,
+)
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.names import QName
 from tocsin.model.refusal import Refusal
@@ -78,7 +92,8 @@ CONTENT: list[tuple[str, str, str, Filter]] = [
     ("MessageContent", "source LIKE 'a%'", f"{OURS}cesql", Content("cesql", "source LIKE 'a%'", "attributes")),
     ("ProducerProperties", "x:p = 'z'", XPATH_10, Content("xpath", "x:p = 'z'", "producer", X)),
     ("ProducerProperties", "ASK { ?s ?p 1 }", f"{OURS}sparql", Content("sparql", "ASK { ?s ?p 1 }", "producer")),
-    ("ProducerProperties", "http://p/ category:a", f"{OURS}producer", ProducerIs(("http://p/",), ("a",))),
+    ("ProducerProperties", "http://p/%20 category:a", f"{OURS}producer", ProducerIs(("http://p/%20",), ("a",))),
+    ("ProducerProperties", "category:fire%20department", f"{OURS}producer", ProducerIs((), ("fire department",))),
     ("TopicExpression", "x:a|x:b//.", ONVIF_CONCRETE_SET, TOPICS),
     ("TopicExpression", "w:*,NJ/>25", f"{OURS}content-topic", BoxAsSaid("w", (), "w:*,NJ/>25")),
     ("TopicExpression", "x:A {urn:y}B com.e.c x:A", f"{OURS}type", TypeIs(("{urn:x}A", "{urn:y}B", "com.e.c"))),
@@ -168,11 +183,12 @@ def subcode(content: str, *more: str) -> tuple[str, str]:
         ("ProducerProperties", " ", f"{OURS}producer", "InvalidProducerPropertiesExpressionFault", "no producer"),
         ("ProducerProperties", "category:", f"{OURS}producer", "InvalidProducerPropertiesExpressionFault", "no name"),
         ("ProducerProperties", "$.a", f"{OURS}jsonpath", "InvalidProducerPropertiesExpressionFault", "not known"),
-        ("TopicExpression", "weather", f"{OURS}content-topic", "InvalidTopicExpressionFault", "a colon"),
+        ("TopicExpression", "weather", f"{OURS}content-topic", "InvalidTopicExpressionFault", "NAME:side/side"),
         ("TopicExpression", "y:A", f"{OURS}type", "InvalidTopicExpressionFault", "the prefix 'y'"),
         ("TopicExpression", "{urn:y}", f"{OURS}type", "InvalidTopicExpressionFault", "not a name"),
         ("TopicExpression", "a", f"{OURS}graph", "TopicExpressionDialectUnknownFault", "graph"),
         ("Other", "a", "", "InvalidFilterFault", "MessageContent and ProducerProperties are"),
+        ("ProducerProperties", "category:%ff", f"{OURS}producer", "InvalidProducerPropertiesExpressionFault", "UTF-8"),
     ],
 )
 def test_the_fault_that_wsn_has_for_it(name: str, text: str, dialect: str, expected: str, word: str) -> None:
@@ -182,11 +198,60 @@ def test_the_fault_that_wsn_has_for_it(name: str, text: str, dialect: str, expec
 
 
 @pytest.mark.parametrize(
+    ("name", "dialect", "expected"),
+    [
+        ("TopicExpression", "", "InvalidTopicExpressionFault"),
+        ("TopicExpression", f"{OURS}content-topic", "InvalidTopicExpressionFault"),
+        ("TopicExpression", f"{OURS}type", "InvalidTopicExpressionFault"),
+        ("MessageContent", XPATH_10, "InvalidMessageContentExpressionFault"),
+        ("MessageContent", f"{OURS}jsonpath", "InvalidMessageContentExpressionFault"),
+        ("ProducerProperties", f"{OURS}producer", "InvalidProducerPropertiesExpressionFault"),
+        ("ProducerProperties", "", "InvalidProducerPropertiesExpressionFault"),
+    ],
+)
+def test_an_expression_is_text_alone(name: str, dialect: str, expected: str) -> None:
+    said = f' Dialect="{dialect}"' if dialect else ""
+    inside = f"<wsnt:{name}{said}>a<b/></wsnt:{name}>"
+    found, told = subcode(f"<wsnt:Subscribe>{CONSUMER}<wsnt:Filter>{inside}</wsnt:Filter></wsnt:Subscribe>")
+    assert found == expected and "the element b cannot be" in told
+
+
+def test_comments_in_an_expression_are_passed_over() -> None:
+    assert wsn("<wsnt:MessageContent>a <!-- b -->= 1</wsnt:MessageContent>") == (Content("xpath", "a = 1"),)
+    topic = parse_topic_expression("ab", "concrete", {})
+    assert wsn("<wsnt:TopicExpression>a<!-- c -->b</wsnt:TopicExpression>") == (topic,)
+
+
+@pytest.mark.parametrize("stray", ["//a {}", "{} a", "{0} a {0}"])
+def test_text_beside_filters_is_no_filter(stray: str) -> None:
+    inside = f"<wsnt:Filter>{stray.format(element('MessageContent', 'a'))}</wsnt:Filter>"
+    found, told = subcode(f"<wsnt:Subscribe>{CONSUMER}{inside}</wsnt:Subscribe>")
+    assert found == "InvalidFilterFault" and "text beside the filters" in told
+
+
+@pytest.mark.parametrize(
+    ("inside", "words"),
+    [
+        ([element("MessageContent", "a=" + "1" * 4000)] * 5, "16,384 characters together"),
+        ([element("ProducerProperties", "u" * 3000, f"{OURS}producer")] * 6, "16,384 characters together"),
+        ([element("MessageContent", "a")] * 257, "more than 256 filters"),
+    ],
+)
+def test_all_of_a_subscription_is_bounded_before_it_is_read(inside: list[str], words: str) -> None:
+    found, told = subcode(f"<wsnt:Subscribe>{CONSUMER}<wsnt:Filter>{''.join(inside)}</wsnt:Filter></wsnt:Subscribe>")
+    assert found == "InvalidFilterFault" and words in told
+
+
+@pytest.mark.parametrize(
     ("text", "dialect", "expected", "of_2011"),
     [
         ("/*[", "", "FilteringRequestedUnavailable", "CannotProcessFilter"),
         ("$.", f"{OURS}jsonpath", "FilteringRequestedUnavailable", "CannotProcessFilter"),
         ("w", f"{OURS}content-topic", "FilteringRequestedUnavailable", "CannotProcessFilter"),
+        ("//a<b/>", "", "FilteringRequestedUnavailable", "CannotProcessFilter"),
+        ("x:A<b/>", f"{OURS}type", "FilteringRequestedUnavailable", "CannotProcessFilter"),
+        ("", COMBINED, "FilteringRequestedUnavailable", "CannotProcessFilter"),
+        ("<!-- a -->", COMBINED, "FilteringRequestedUnavailable", "CannotProcessFilter"),
         ("/*", f"{WSE_2011}/Dialects/XPath20", "FilteringRequestedUnavailable", "FilteringRequestedUnavailable"),
     ],
 )
@@ -211,6 +276,34 @@ def test_the_property_says_what_was_said() -> None:
     asked: list[Filter] = [row[3] for row in CONTENT]
     assert told(*asked) == tuple(asked)
     assert told(AllOf(tuple(asked[:2])), asked[2]) == tuple(asked[:3])
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        AnyOf((TypeIs(("t",)), Not(Content("xpath", "x:a < 1", "payload", X)))),
+        AttributeIs("subject", "prefix", "a & \x01\uffff\r"),
+        Content("xpath", "//x:a", "envelope", X),
+        ActionIs(("urn:a",)),
+    ],
+)
+def test_what_wsn_has_no_element_for_is_told_as_json_has_it(asked: Filter) -> None:
+    subscription = Subscription(
+        SubscriptionId("s"), None, None, None, Form("wsn-1.3"), (asked,), Position(Node("n"), 0), None
+    )
+    (found,) = subscription_properties(subscription, [QName(WSN, "Filter")], NOW)
+    (inside,) = xml.parse(found)
+    assert inside.tag == f"{{{POLICY}}}Filter"
+    assert ce_filters.read([json.loads(str(inside.text))]) in ((asked,), (AllOf((asked,)),))
+
+
+def test_a_conjunction_is_told_with_what_else_it_asks() -> None:
+    asked = AllOf((TypeIs(("t",)), AttributeIs("a", "exact", "1")))
+    subscription = Subscription(
+        SubscriptionId("s"), None, None, None, Form("wsn-1.3"), (asked,), Position(Node("n"), 0), None
+    )
+    (found,) = subscription_properties(subscription, [QName(WSN, "Filter")], NOW)
+    assert [each.tag for each in xml.parse(found)] == [f"{{{WSN}}}TopicExpression", f"{{{POLICY}}}Filter"]
 
 
 def test_a_box_is_told_as_it_could_have_been_said() -> None:

@@ -1,5 +1,7 @@
 """Descriptions in RDF, whatever form they come in."""
 
+from time import process_time
+
 import pytest
 
 from tocsin.model.refusal import Refusal
@@ -47,3 +49,43 @@ def test_what_is_no_rdf_is_refused(data: bytes, said: str) -> None:
 
 def test_an_iri_that_looks_like_an_element_is_none() -> None:
     assert n_triples(b"<urn:RDF> <urn:p> <urn:o> .", BASE) == b"<urn:RDF> <urn:p> <urn:o> .\n"
+
+
+LONG = b"@prefix p: <urn:" + b"x" * 20_000 + b"> . <> p:a "
+MANY = LONG + b",".join(b"p:%d" % each for each in range(1_500)) + b" ."
+LISTS = b"<> <urn:p> " + b"(" * 120_000 + b")" * 120_000 + b" ."
+
+
+@pytest.mark.parametrize("data", [MANY, LONG + b"p:,p:" * 1_000])
+def test_what_becomes_too_much_is_refused_as_it_does(data: bytes) -> None:
+    began = process_time()
+    with pytest.raises(Refusal, match="262,144 bytes, written as N-Triples") as refusal:
+        n_triples(data, BASE)
+    assert refusal.value.reason == "too-large" and process_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
+    "before",
+    [b"", b'<> <urn:p\\u0041#> "#((" . # (\n', b"@prefix p: <urn:p> . <> p:\\#\\' '''\\'''(''' . "],
+)
+def test_nesting_is_refused_before_it_is_read(before: bytes) -> None:
+    began = process_time()
+    with pytest.raises(Refusal, match="nested more than 64 deep"):
+        n_triples(before + LISTS, BASE)
+    assert process_time() - began < 0.5
+
+
+def test_brackets_in_texts_are_no_nesting() -> None:
+    many = b"(" * 100
+    quiet = b'<> <urn:p#(> \':%s\', """%s\n""" . # %s\n' % (many, many, many)
+    found = n_triples(quiet + b"<> <urn:q> " + b"(" * 64 + b"1" + b")" * 64 + b" .", BASE)
+    assert found.count(many) == 2
+
+
+@pytest.mark.parametrize("part", [b'\\"""x\n', b"\\'", b'"\n', b"<", b"'''\\", b'"\\'])
+@pytest.mark.parametrize("begin", [b"", b'"""'])
+def test_what_never_ends_takes_no_time(begin: bytes, part: bytes) -> None:
+    began = process_time()
+    with pytest.raises(Refusal):
+        n_triples(begin + part * (200_000 // len(part)), BASE)
+    assert process_time() - began < 0.5

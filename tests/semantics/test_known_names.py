@@ -1,5 +1,7 @@
 """What is said of names that there are not."""
 
+from time import process_time
+
 from tocsin.semantics.known_names import SHOWN, known_names
 
 
@@ -12,6 +14,16 @@ def test_few_are_named_all_and_of_many_the_number_is_told() -> None:
     assert known_names("zoo", names[:SHOWN]) == f"there are: {', '.join(names[:SHOWN])}"
     assert known_names("zoo", names).endswith("name 9 and 14 more")
     assert known_names("name 23", names).startswith("did you mean 'name 23'? there are: name 0, ")
+
+
+def test_of_very_many_the_likely_ones_are_compared() -> None:
+    names = [f"http://producer.example/{number:05}/{'abcdefgh' * 4}" for number in range(5_000)]
+    began = process_time()
+    assert known_names(names[7][::-1], names).startswith("there are: ")
+    assert process_time() - began < 0.2
+    assert known_names("Weathr", [*names, *map(str, range(900)), "weather"][1_000:]).startswith(
+        "did you mean 'weather'?"
+    )
 
 
 def test_where_there_are_none() -> None:

@@ -3,7 +3,18 @@
 import pytest
 
 from tocsin.model.filters import Content
-from tocsin.store.judge_costs import BURST, PATIENCE, REST_SECONDS, SHARE, TOO_COSTLY, Costs
+from tocsin.store.judge_costs import (
+    ASIDE_SECONDS,
+    BURST,
+    LOOP_BURST,
+    LOOP_SHARE,
+    PATIENCE,
+    REST_SECONDS,
+    SHARE,
+    TOO_COSTLY,
+    Costs,
+    LoopTime,
+)
 
 SECONDS = 0.1
 CHEAP, COSTLY, OTHER = (Content("xpath", text) for text in ("cheap()", "costly()", "other()"))
@@ -60,3 +71,44 @@ def test_an_answer_between_makes_it_begin_anew(costs: Costs) -> None:
         costs.ended(COSTLY, "too slow", 100.0 * number)
         costs.decided(COSTLY, 0.001, 100.0 * number)
     assert costs.refusal(COSTLY, 200.0 * PATIENCE) is None
+
+
+def test_a_loop_has_so_much_time_for_one_notification() -> None:
+    time = LoopTime(SECONDS)
+    time.spend(0.06, 1.0)
+    assert time.left(1.0) == pytest.approx(0.04)
+    time.spend(0.06, 1.0)
+    assert time.left(1.0) == 0.0
+    time.begin()
+    assert time.left(1.0) == SECONDS
+
+
+def test_a_loop_waits_for_a_share_of_its_time_and_no_more() -> None:
+    time, now, spent = LoopTime(SECONDS), 100.0, 0.0
+    while now < 140.0:
+        time.begin()
+        if time.left(now):
+            now, spent = now + 0.02, spent + 0.02
+            time.spend(0.02, now)
+        else:
+            now += 0.01
+    assert LOOP_SHARE * 40 <= spent <= LOOP_SHARE * 40 + 2 * LOOP_BURST
+
+
+def test_what_was_costly_to_a_loop_goes_aside_for_a_while() -> None:
+    time = LoopTime(SECONDS)
+    time.took(COSTLY, 0.02, 1.0)
+    time.took(CHEAP, 0.001, 1.0)
+    assert [time.goes_aside(each, 2.0) for each in (COSTLY, CHEAP, OTHER)] == [True, False, False]
+    assert not time.goes_aside(COSTLY, 1.0 + ASIDE_SECONDS)
+
+
+def test_many_that_had_to_be_ended_once_are_no_better_than_one_that_is_ended_again_and_again(costs: Costs) -> None:
+    many, costly = [Content("xpath", f"slow({number})") for number in range(9)], COSTLY
+    costs.decided(costly, 0.05, 1.0)
+    for each in many:
+        assert costs.refusal(each, 1.0) is None
+        costs.ended(each, "too slow", 1.0)
+    assert {costs.refusal(each, 1.0) for each in many} == {TOO_COSTLY}
+    assert [costs.refusal(each, 1.0) for each in (costly, CHEAP, OTHER)] == [None] * 3
+    assert {costs.refusal(each, 9.0) for each in many} == {None}

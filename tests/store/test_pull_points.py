@@ -3,7 +3,9 @@
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import QName, Topic
@@ -125,3 +127,17 @@ def test_current_messages_are_kept_by_topic(path: Path) -> None:
     table.save(CurrentSaving(5, [said(4, topic="a")], [str(said(2, topic="b").topic)]))
     offset, saved = table.load()
     assert (offset, list(saved)) == (5, [said(4, topic="a")])
+
+
+def test_what_is_there_is_found_by_its_place(path: Path) -> None:
+    table = Store.open(path).pull_points
+    alike = b"".join(map(msgspec.msgpack.encode, ("at", Position(Node("n"), 2), "index", 0)))
+    forged = replace(said(9), payload=Payload("text/plain", alike))
+    more = [Put("a", 5, "s", forged), Put("a", 6, "t", said(1)), Put("b", 1, "s", said(4))]
+    table.save(Saving(7, [*put("a", 1, 2, 3, size=9 << 20), Put("a", 4, "s", said(1)), *more], [PointState("a", 6)]))
+
+    def found(name: str, number: int, index: int = 0) -> int | None:
+        return table.number_of("a", name, Position(Node("n"), number), index)
+
+    assert [found("s", number) for number in (1, 2, 3, 4, 9)] == [4, 2, 3, None, 5]
+    assert (found("t", 1), found("t", 2), found("s", 2, 1)) == (6, None, None)

@@ -1,9 +1,9 @@
 """A trace tells nobody more than it may hear or manage."""
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 from tests.broker.people import about
 
 from tocsin.matching.explaining import Explanation
@@ -13,11 +13,13 @@ from tocsin.model.names import topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form, Position, Subscription
+from tocsin.model.topic_expression import parse_topic_expression
 from tocsin.wire.guarded_traces import GuardedTraces
-from tocsin.wire.trace_port import Account, Accounts, Found, Sought, TracesPort
+from tocsin.wire.trace_port import Account, Accounts, Found, Heard, Newest, Sought, TracesPort
 
 AT = Position(Node("n"), 0)
 ANN = Principal("ann", (about("subscribe", "flood//."),))
+MIA = Principal("mia", (about("manage", "flood//."),))
 MAX = Principal("max", (Right("manage"),))
 NOBODY = Principal("", ())
 
@@ -34,15 +36,20 @@ def owned(name: str, owner: str | None) -> Subscription:
     return Subscription(SubscriptionId(name), owner, None, None, Form("cloudevents"), (), AT, None)
 
 
+FLOOD = replace(owned("f", "fay"), filters=(parse_topic_expression("flood/own", "full", {}),))
+
+
 class Behind:
-    """Three subscriptions, of which the newest notification is wanted by none but those named."""
+    """Four subscriptions, of which the newest notification is wanted by none but those named."""
 
     def __init__(self, *newest: tuple[Found, bool | None]) -> None:
         self.pairs = newest
-        self.subscriptions = [owned("a", "ann"), owned("b", "ben"), owned("n", None)]
+        self.subscriptions = [owned("a", "ann"), owned("b", "ben"), owned("n", None), FLOOD]
 
-    async def find(self, sought: Sought) -> Found:
-        return found(sought.message)
+    async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
+        if heard is None or heard(found(sought.message)):
+            return found(sought.message)
+        raise Refusal("unknown-name", "there is none")
 
     async def known_subscription(self, subscription: str) -> Subscription:
         return next(each for each in self.subscriptions if each.id == subscription)
@@ -55,9 +62,9 @@ class Behind:
             tuple([Account(each, Explanation(every, "", ())) for each in self.subscriptions if seen(each)]), None
         )
 
-    async def newest(self, subscription: str, most: int) -> Sequence[tuple[Found, Account]]:
+    async def newest(self, subscription: str, most: int) -> Newest:
         met = await self.known_subscription(subscription)
-        return [(each, Account(met, Explanation(wanted, "", ()))) for each, wanted in self.pairs]
+        return Newest(tuple((each, Account(met, Explanation(wanted, "", ()))) for each, wanted in self.pairs), True)
 
 
 def seen_by(principal: Principal, *newest: tuple[Found, bool | None]) -> GuardedTraces:
@@ -69,11 +76,13 @@ async def test_who_may_hear_of_it_may_look_for_it(who: Principal, on: str) -> No
     assert (await seen_by(who).find(Sought(on))).notification.id == on
 
 
-@pytest.mark.parametrize(("who", "words"), [(ANN, "ann may not hear"), (NOBODY, "whoever does not say who it is")])
-async def test_who_may_not_hear_of_it_may_not(who: Principal, words: str) -> None:
-    with pytest.raises(Refusal, match=words) as refused:
+@pytest.mark.parametrize("who", [ANN, NOBODY])
+async def test_for_who_may_not_hear_of_it_it_is_not_there(who: Principal) -> None:
+    with pytest.raises(Refusal, match="there is none") as refused:
         await seen_by(who).find(Sought("fire"))
-    assert refused.value.reason == "not-allowed"
+    assert refused.value.reason == "unknown-name"
+    with pytest.raises(Refusal):
+        await seen_by(ANN).find(Sought("flood"), lambda _: False)
 
 
 async def test_the_subscription_of_another_is_explained_to_nobody() -> None:
@@ -92,7 +101,7 @@ async def test_of_all_those_are_told_that_one_may_manage() -> None:
         page = await seen_by(who).accounts(found("flood"), "", 10, every=True, seen=seen)
         return [each.subscription.id for each in page.items]
 
-    assert (await names(ANN), await names(MAX), await names(NOBODY)) == (["a"], ["a", "b", "n"], [])
+    assert (await names(ANN), await names(MAX), await names(NOBODY)) == (["a"], ["a", "b", "n", "f"], [])
     assert await names(MAX, lambda each: each.owner == "ben") == ["b"]
 
 
@@ -106,6 +115,15 @@ async def test_of_the_newest_one_is_told_what_it_may_hear_or_was_sent() -> None:
         (found("flood/mine", addressee="Mine"), True),
         (found("flood/box", pull_point="p"), False),
     )
-    seen = [each.notification.id for each, _ in await seen_by(ANN, *newest).newest("a", 10)]
-    assert seen == ["flood", "fire/own", "flood/mine"]
-    assert len(await seen_by(MAX, *newest).newest("a", 10)) == len(newest)
+    seen = await seen_by(ANN, *newest).newest("a", 10)
+    assert [each.notification.id for each, _ in seen.items] == ["flood", "fire/own", "flood/mine"]
+    assert seen.cut
+    assert len((await seen_by(MAX, *newest).newest("a", 10)).items) == len(newest)
+
+
+async def test_what_was_sent_to_another_is_not_told_to_who_manages_it_now() -> None:
+    """It may have asked for other topics then."""
+    both = Principal("mia", (*MIA.rights, about("subscribe", "flood/own")))
+    newest = ((found("fire"), True), (found("flood/own"), True))
+    assert (await seen_by(MIA, *newest).newest("f", 10)).items == ()
+    assert [each.notification.id for each, _ in (await seen_by(both, *newest).newest("f", 10)).items] == ["flood/own"]

@@ -1,5 +1,6 @@
 """Whether what is declared to a node can be, and in which form it is kept."""
 
+import re
 from collections.abc import Iterable
 
 from msgspec.structs import replace
@@ -26,20 +27,30 @@ LONGEST_ADDRESS = 2_048
 MOST_BYTES = 256 << 10  # of a producer's properties, and of its description
 HOW_TO_DECLARE = "declare it with PUT /api/spaces/NAME, or `tocsin spaces declare`"
 NO_BASE = "urn:tocsin:producer"
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
-def checked(what: Declaration, known: Known) -> Declaration:
-    """As it is kept; refused with what is wrong and where."""
+def formed(what: Declaration) -> Declaration:
+    """As it is kept; refused with what is wrong and where. It may take long, and needs to know of nothing else."""
     match what:
         case InformationSpace():
-            _check_space(what, known)
+            check_space(what)
         case Hierarchy():
             return _hierarchy(what)
         case Producer():
-            return _producer(what, known)
+            return _producer(what)
+    return what
+
+
+def check_among(what: Declaration, known: Known) -> None:
+    """Whether there is room for it, or something to withdraw."""
+    match what:
+        case InformationSpace(name=name) if name not in known.spaces and len(known.spaces) >= MOST_SPACES:
+            raise Refusal("too-large", f"there are {MOST_SPACES} information spaces already; withdraw one first")
+        case Producer(address=address) if address not in known.producers and len(known.producers) >= MOST_PRODUCERS:
+            raise Refusal("too-large", f"there are {MOST_PRODUCERS:,} producers already; withdraw one first")
         case Withdrawn():
             _check_withdrawn(what, known)
-    return what
 
 
 def is_known(what: Declaration, known: Known) -> bool:
@@ -74,12 +85,6 @@ def no_such_space(name: str, known: Known) -> str:
     return f"there is no information space {name[:80]!r}; {known_names(name, sorted(known.spaces))}; {HOW_TO_DECLARE}"
 
 
-def _check_space(space: InformationSpace, known: Known) -> None:
-    check_space(space)
-    if space.name not in known.spaces and len(known.spaces) >= MOST_SPACES:
-        raise Refusal("too-large", f"there are {MOST_SPACES} information spaces already; withdraw one first")
-
-
 def _hierarchy(asked: Hierarchy) -> Hierarchy:
     what = "type" if asked.of == "types" else "category"
     if len(asked.parents) > MOST_NAMES:
@@ -98,10 +103,8 @@ def _hierarchy(asked: Hierarchy) -> Hierarchy:
     return Hierarchy(asked.of, tuple(kept))
 
 
-def _producer(asked: Producer, known: Known) -> Producer:
-    if not 0 < len(asked.address) <= LONGEST_ADDRESS or asked.address.split() != [asked.address]:
-        text = f"{asked.address[:80]!r} cannot be a producer's address: 1 to {LONGEST_ADDRESS} characters, no spaces"
-        raise Refusal("malformed", text)
+def _producer(asked: Producer) -> Producer:
+    _check_address(asked.address)
     if len(asked.categories) > MOST_CATEGORIES:
         raise Refusal("too-large", f"{len(asked.categories)} categories are too many; at most {MOST_CATEGORIES} can be")
     for each in asked.categories:
@@ -109,11 +112,15 @@ def _producer(asked: Producer, known: Known) -> Producer:
     for name, data in (("properties", asked.properties), ("description", asked.description)):
         if len(data) > MOST_BYTES:
             raise Refusal("too-large", f"its {name} have {len(data):,} bytes; at most {MOST_BYTES:,} are kept")
-    if asked.address not in known.producers and len(known.producers) >= MOST_PRODUCERS:
-        raise Refusal("too-large", f"there are {MOST_PRODUCERS:,} producers already; withdraw one first")
     _check_properties(asked)
-    description = n_triples(asked.description, _base(asked.address)) if asked.description else b""
+    description = n_triples(asked.description, _base(asked.address), MOST_BYTES) if asked.description else b""
     return replace(asked, categories=tuple(dict.fromkeys(asked.categories)), description=description)
+
+
+def _check_address(address: str) -> None:
+    if not 0 < len(address) <= LONGEST_ADDRESS or address.split() != [address] or _CONTROL.search(address):
+        how = f"1 to {LONGEST_ADDRESS} characters, no spaces, no control characters"
+        raise Refusal("malformed", f"{address[:80]!r} cannot be a producer's address: {how}")
 
 
 def _check_properties(asked: Producer) -> None:
@@ -150,4 +157,7 @@ def _check_withdrawn(asked: Withdrawn, known: Known) -> None:
 def _check_name(what: str, name: str) -> None:
     if not 0 < len(name) <= LONGEST_NAME or name != name.strip() or not name.isprintable():
         text = f"{name[:80]!r} cannot name a {what}: 1 to {LONGEST_NAME} printable characters, no spaces around them"
+        raise Refusal("malformed", text)
+    if what == "type" and " " in name:
+        text = f"{name[:80]!r} cannot name a type: types are asked for with spaces between them, and have none within"
         raise Refusal("malformed", text)

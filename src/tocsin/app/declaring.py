@@ -4,12 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from tocsin.app.declaration_checks import boxes_in, checked, is_known, no_such_space
+from tocsin.app.declaration_checks import boxes_in, check_among, formed, is_known, no_such_space
 from tocsin.app.pulls import Waited
 from tocsin.matching.known import Known
 from tocsin.matching.resolving import resolve
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_point, space_of
-from tocsin.model.declared import Declaration, Hierarchy, Withdrawn
+from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.identity import Node as NodeName
@@ -40,6 +40,7 @@ class Declaring:
         self.known = known
         self._ahead = known  # as it will be, once all that waits is on disk
         self._declaring = 0  # so many wait
+        self._last: asyncio.Future[int] | None = None  # of them
         self._of_world = WorldProducers()
         self.categories_of_world = False
 
@@ -51,7 +52,8 @@ class Declaring:
 
     async def declare(self, what: Declaration) -> None:
         """On disk when it returns; what is known already is not written again."""
-        what = checked(what, self._ahead)
+        what = await asyncio.to_thread(formed, what) if isinstance(what, Hierarchy | Producer) else formed(what)
+        check_among(what, self._ahead)
         if isinstance(what, Hierarchy) and what.of == "categories" and self.categories_of_world:
             raise Refusal("in-use", "the categories are those of the world; change them there, with `tocsin ino`")
         if isinstance(what, Withdrawn) and what.what == "producer":
@@ -59,6 +61,8 @@ class Declaring:
         if not is_known(what, self._ahead):
             self._refuse_use(what)
             await self._declare_all((what,))
+        elif self._last is not None:
+            await self._stored(self._last)  # nothing is said to be there by what others still wait for
 
     def resolved(self, filters: Iterable[Filter]) -> tuple[Filter, ...]:
         """As the log keeps them. Boxes lie in spaces that are declared, and will be as long as they are asked for."""
@@ -117,7 +121,7 @@ class Declaring:
         self._ahead = self._ahead.copy()
         for each in what:
             self._ahead.declare(each)
-        self._declaring += 1
+        self._declaring, self._last = self._declaring + 1, future
         future.add_done_callback(self._declared)
         await self._stored(future)
 
@@ -126,7 +130,7 @@ class Declaring:
         del future
         self._declaring -= 1
         if not self._declaring:
-            self._ahead = self.known
+            self._ahead, self._last = self.known, None
 
     def _refuse_use(self, what: Declaration) -> None:
         match what:

@@ -22,9 +22,9 @@ from tocsin.model.subscription import Position, Subscription
 from tocsin.store.codec import decode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
-from tocsin.store.judge import Judges
+from tocsin.store.judge import CROWDED, NOT_ITS_OWN, Judges
 from tocsin.store.log_reader import LogReader
-from tocsin.store.paging import PAGE_BYTES, until_bytes
+from tocsin.store.paging import PAGE_BYTES, Stretch, until_bytes
 
 Wanted = tuple[Notification, Subscription]
 
@@ -119,7 +119,10 @@ class EmbeddedEngine:
             for subscription in found:
                 offer(Entry(subscription.id, place, (notification, subscription), heavy))
             for subscription, reason in undecided:
-                offer(_entry(subscription.id, Unjudged(notification, subscription, reason)))
+                if reason in NOT_ITS_OWN:  # the loop has no time for it; who reads the log by itself has
+                    self.deliverer.put_off(subscription.id, place)
+                else:
+                    offer(_entry(subscription.id, Unjudged(notification, subscription, reason)))
         self.matched_to = offset + 1
 
     def prepare(self, entry: Entry) -> Delivery:
@@ -181,18 +184,18 @@ class EmbeddedEngine:
         end = self._reader.end()  # before the history: the changes below it are in the store
         history = self._store.history(subscription)
         start = max(start, self._reader.start())
-        stop = min(start + PAGE, end)
-        wanted = (_entry(subscription, each) for each in self._wanted(history, start, stop))
+        page = Stretch(min(start + PAGE, end))
+        wanted = (_entry(subscription, each) for each in self._wanted(history, start, page))
         following = islice((entry for entry in wanted if entry.place > after), limit)
-        return list(until_bytes(following, PAGE_BYTES, lambda entry: entry.weight)), stop, end
+        return list(until_bytes(following, PAGE_BYTES, lambda entry: entry.weight)), page.stop, end
 
-    def _wanted(self, history: Sequence[Changed], start: int, end: int) -> Iterator[Wanted | Unjudged]:
+    def _wanted(self, history: Sequence[Changed], start: int, page: Stretch) -> Iterator[Wanted | Unjudged]:
         """What one subscription wants of the log, each notification as of the state it met.
 
         What was there before it meets its first state; whether it wants any of that, its beginning says.
         """
-        offsets, known = [change.at.offset for change in history], self._store.known_along(start, end)
-        for offset, payload in self._reader.kept_frames(start, end):
+        offsets, known = [change.at.offset for change in history], self._store.known_along(start, page.stop)
+        for offset, payload in page.of(self._reader.kept_frames(start, page.stop)):
             record = decode(payload)
             state = max(0, bisect_right(offsets, offset) - 1)
             if not history or not isinstance(record, Accepted) or pulled_by(history[state].subscription) is not None:
@@ -203,6 +206,9 @@ class EmbeddedEngine:
                     if matches(wanting, notification, known.at(offset), self._judges.aside, self._flow.base_url):
                         yield notification, wanting
                 except Undecided as problem:
+                    if str(problem) == CROWDED:  # by others who read: it waits
+                        page.stop = offset
+                        return
                     yield Unjudged(notification, wanting, str(problem))
 
 

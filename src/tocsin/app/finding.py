@@ -13,7 +13,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.store.codec import decode
 from tocsin.store.errors import StoreError
 from tocsin.store.log_reader import LogReader
-from tocsin.wire.trace_port import Found, Sought
+from tocsin.wire.trace_port import Found, Heard, Sought
 
 MOST_RECORDS = 100_000  # whose bytes are looked at
 MOST_READ = 5_000  # that are read as notifications, which takes a thousand times as long
@@ -22,9 +22,10 @@ _BLOCK, _WHOLE_BLOCK = 200, 50  # records read at a time, some of them kept or a
 _PLAIN = re.compile(r"[A-Za-z0-9-]+")  # what no encoding of a message writes otherwise
 
 
-def find(log: Path, sought: Sought) -> Found:
+def find(log: Path, sought: Sought, heard: Heard = lambda _: True) -> Found:
+    """What is not heard is as if it were not there."""
     with _reading(log) as reader:
-        return _at(reader, sought) if sought.offset is not None else _named(reader, sought)
+        return _at(reader, sought, heard) if sought.offset is not None else _named(reader, sought, heard)
 
 
 def newest(log: Path, most: int) -> list[Found]:
@@ -49,42 +50,43 @@ def _reading(log: Path) -> Iterator[LogReader]:
         raise Refusal("cannot-store", f"it cannot be read: {problem}") from None
 
 
-def _at(reader: LogReader, sought: Sought) -> Found:
+def _at(reader: LogReader, sought: Sought, heard: Heard) -> Found:
     offset = sought.offset or 0
     for _, payload in reader.kept_frames(offset, offset + 1):
         record = decode(payload)
-        if isinstance(record, Accepted) and (found := _all_in(record)):
-            return _chosen(found, sought.index or 0, f"record {offset}")
+        if isinstance(record, Accepted) and (found := list(filter(heard, _all_in(record)))):
+            return found[0] if sought.index is None else _chosen(found, sought.index, f"record {offset}")
     if offset < (kept := reader.start()):
         raise Refusal("unknown-name", f"record {offset} is no longer kept; the log starts at record {kept}")
     raise Refusal("unknown-name", f"there is no notification in record {offset} of the log")
 
 
-def _named(reader: LogReader, sought: Sought) -> Found:
+def _named(reader: LogReader, sought: Sought, heard: Heard) -> Found:
     """First by what its bytes must have in them; then a few read in full, for what was written in another encoding."""
     message = sought.message
     if not message or len(message) > LONGEST:
         raise Refusal("malformed", "name a message by its id or cause, or its record by offset=N")
     plain = max(_PLAIN.findall(message), key=len, default="").encode()
-    looked = _matching(reader, message, plain, MOST_RECORDS) if plain else None
-    found = looked or _matching(reader, message, b"", MOST_READ)
-    if not found:
+    looked = _matching(reader, message, heard, plain, MOST_RECORDS) if plain else None
+    found = looked or _matching(reader, message, heard, b"", MOST_READ)
+    if found is None:
         raise _missing(reader, message)
     if sought.index is not None:
-        return _chosen(_siblings(reader, found[0]), sought.index, f"the message {message[:80]!r}")
-    return found[0]
+        siblings = filter(heard, _siblings(reader, found))
+        return _chosen(list(siblings), sought.index, f"the message {message[:80]!r}")
+    return found
 
 
-def _matching(reader: LogReader, message: str, plain: bytes, most: int) -> list[Found]:
+def _matching(reader: LogReader, message: str, heard: Heard, plain: bytes, most: int) -> Found | None:
     read = 0
     for payload in _backwards(reader, most, plain):
         record = decode(payload)
         read += isinstance(record, Accepted)
-        if isinstance(record, Accepted) and (found := _called(record, message)):
+        if isinstance(record, Accepted) and (found := next(filter(heard, _called(record, message)), None)):
             return found
         if read >= MOST_READ:
             break
-    return []
+    return None
 
 
 def _called(record: Accepted, message: str) -> list[Found]:
@@ -102,9 +104,12 @@ def _siblings(reader: LogReader, found: Found) -> list[Found]:
 
 
 def _chosen(found: list[Found], index: int, where: str) -> Found:
-    if index >= len(found):
-        raise Refusal("unknown-name", f"there is no notification {index} in {where}: it has {len(found)}, from 0 on")
-    return found[index]
+    for each in found:
+        if each.notification.index == index:
+            return each
+    count = found[0].of
+    why = f": it has {count}, from 0 on" if index >= count else " to be told of"
+    raise Refusal("unknown-name", f"there is no notification {index} in {where}{why}")
 
 
 def _missing(reader: LogReader, message: str) -> Refusal:

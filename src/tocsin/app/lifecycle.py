@@ -82,6 +82,7 @@ async def open_node(
         sending.filters = FilterFailures(settings.limits.filter_failures)
         sending.engine, sending.remake = engine, Remaking(Flow(base_url), store, reader)
         node = Node(_name(store), settings, base_url, log, store, engine, sending, guard, judges)
+        sending.refill = node.pulling.refill
         _remember_recent(node, reader)
         tcp = TcpSender(timeout=settings.delivery.timeout, guard=guard)
         stack.push_async_callback(tcp.close)

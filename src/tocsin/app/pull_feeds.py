@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 from tocsin.app.embedded import bytes_of, matchable
 from tocsin.flow.pull_points import pulled_by
-from tocsin.matching.engine import Engine, matches
+from tocsin.matching.engine import Engine, Matched, matches
 from tocsin.matching.judging import Undecided
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration
@@ -20,9 +20,9 @@ from tocsin.model.records import Accepted, Changed
 from tocsin.model.subscription import Subscription
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
-from tocsin.store.judge import Judges
+from tocsin.store.judge import CROWDED, NOT_ITS_OWN, Judges
 from tocsin.store.log_reader import LogReader
-from tocsin.store.paging import PAGE_BYTES
+from tocsin.store.paging import PAGE_BYTES, Stretch
 
 PAGE = 10_000  # records
 _AGAIN_SECONDS = 1.0
@@ -41,6 +41,14 @@ class Feeding(NamedTuple):
     judges: Judges
     unjudged: Callable[[Notification, Subscription, str], None]
     wanted: Callable[[SubscriptionId], None]
+
+
+class Fed(NamedTuple):
+    """By which subscription, into which pull point."""
+
+    subscription: SubscriptionId
+    pull_point: str
+    notification: Notification
 
 
 class Feeds:
@@ -62,15 +70,30 @@ class Feeds:
     def any(self) -> bool:
         return bool(self._standing)
 
-    def match(self, notification: Notification) -> list[tuple[str, str]]:
-        """By which subscription, into which pull point."""
+    def match(self, notifications: Sequence[Notification], progress: Progress) -> Iterator[Fed]:
+        """Of one record. Whom the loop has no time for reads it from the log, as if it began there."""
+        matched = [(each, self._matched(each)) for each in notifications]
+        undecided = [(said, *pair) for said, (_, pairs) in matched for pair in pairs]
+        put_off = {each.id: said.at.offset for said, each, reason in undecided if reason in NOT_ITS_OWN}
+        for name, offset in put_off.items():
+            self._fall_behind(name, offset, progress)
+        for said, each, reason in undecided:
+            if each.id not in put_off:
+                self._feeding.unjudged(said, each, reason)
+        for said, (found, _) in matched:
+            for each in found:
+                if each.id not in put_off and (point := pulled_by(each)) is not None:
+                    self._feeding.wanted(each.id)
+                    yield Fed(each.id, point, said)
+
+    def _matched(self, notification: Notification) -> Matched:
         self._feeding.judges.in_loop.begin()
-        found, undecided = self._engine.match(notification)
-        for subscription, reason in undecided:
-            self._feeding.unjudged(notification, subscription, reason)
-        for subscription in found:
-            self._feeding.wanted(subscription.id)
-        return [(each.id, point) for each in found if (point := pulled_by(each)) is not None]
+        return self._engine.match(notification)
+
+    def _fall_behind(self, name: SubscriptionId, offset: int, progress: Progress) -> None:
+        self._engine.remove(name)
+        self.lagging[name] = offset
+        self._follow(name, progress)
 
     def declare(self, what: Declaration) -> None:
         self._known.declare(what)
@@ -114,9 +137,14 @@ class Feeds:
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
     def _follow(self, name: str, progress: Progress) -> None:
-        if name not in self._tasks:
+        before = self._tasks.get(name)
+        if before is None or before.done():
             task = self._tasks[name] = asyncio.create_task(self._read_on(name, progress))
-            task.add_done_callback(lambda _: self._tasks.pop(name))
+            task.add_done_callback(lambda task: self._forget(name, task))
+
+    def _forget(self, name: str, task: "asyncio.Task[None]") -> None:
+        if self._tasks.get(name) is task:  # it may have fallen behind again since
+            del self._tasks[name]
 
     async def _read_on(self, name: str, progress: Progress) -> None:
         """Page by page up to where all the others are; what fails is tried again from the page it failed at."""
@@ -144,6 +172,7 @@ class Feeds:
         if self.lagging.get(name) == at and (point := pulled_by(self._standing[name])) is not None:
             for each, problem in found:
                 if problem is None:
+                    self._feeding.wanted(SubscriptionId(name))
                     self._put(point, name, each)
                 else:
                     self._feeding.unjudged(each, self._standing[name], problem)
@@ -156,19 +185,22 @@ class Feeds:
         """
         history = self._store.history(SubscriptionId(name))
         offsets, known = [change.at.offset for change in history], self._store.known_along(start, stop)
+        page = Stretch(stop)
         found: list[tuple[Notification, str | None]] = []
         left = PAGE_BYTES
         with contextlib.closing(LogReader(self._log)) as reader:
-            for offset, payload in reader.kept_frames(start, stop):
+            for offset, payload in page.of(reader.kept_frames(start, stop)):
                 if is_change(payload) or not isinstance(record := decode(payload), Accepted):
                     continue
                 state = history[max(0, bisect_right(offsets, offset) - 1)].subscription
                 wanted = list(self._wanted_by(state, matchable(record), known.at(offset)))
+                if any(problem == CROWDED for _, problem in wanted):  # by others who read: it waits
+                    return found, offset
                 found += wanted
                 left -= sum(bytes_of(each) for each, _ in wanted)
                 if left <= 0:
                     return found, offset + 1
-        return found, stop
+        return found, page.stop
 
     def _wanted_by(
         self, subscription: Subscription, notifications: Sequence[Notification], known: Known

@@ -7,6 +7,7 @@ from typing import Any
 from tocsin.app.embedded import readable
 from tocsin.app.pull_feeds import Feeding, Feeds
 from tocsin.app.pull_point import PullPoint
+from tocsin.app.remaking import Refilling
 from tocsin.app.settings import Settings
 from tocsin.flow.lifetime import overdue
 from tocsin.flow.pull_points import addressed_to, pulled_by
@@ -106,9 +107,8 @@ class PullPoints:
 
     def accepted(self, notifications: Sequence[Notification]) -> None:
         """Called only while `feeds` are there."""
-        for notification in notifications:
-            for name, point in self.feeds.match(notification):
-                self._put(point, name, notification)
+        for name, point, notification in self.feeds.match(notifications, self):
+            self._put(point, name, notification)
 
     def addressed(self, pull_point: str, notifications: Sequence[Notification]) -> None:
         """What was posted to the pull point itself."""
@@ -120,6 +120,12 @@ class PullPoints:
         if self.overload is not None:
             raise Refusal("overloaded", f"{self.overload}; try again a little later")
         self._put(pull_point, subscription, notification)
+
+    async def refill(self, refilling: Refilling) -> None:
+        """What died on its way into one; it is on disk when this returns."""
+        self._point(refilling.pull_point)
+        self.put_again(refilling.pull_point, refilling.subscription, refilling.notification)
+        await self.surely_saved()
 
     @property
     def overload(self) -> str | None:

@@ -1,12 +1,14 @@
 """Dead letters that could not be written are written again from the log, when they are tried again."""
 
 from bisect import bisect_right
+from typing import NamedTuple
 
 import msgspec
 
 from tocsin.flow.flow import Flow, normalise, unmade
 from tocsin.flow.pull_points import pulled_by
 from tocsin.model.delivery import Delivery
+from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.subscription import Subscription
@@ -16,21 +18,32 @@ from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.log_reader import LogReader
 
 
+class Refilling(NamedTuple):
+    """One that is not sent, but put into a pull point, however its filter may fail."""
+
+    letter: DeadLetter
+    pull_point: str
+    subscription: SubscriptionId
+    notification: Notification
+
+
 class Remaking:
     """Rules change, and so does what can be written; whatever still cannot be keeps its place and gets its reason."""
 
     def __init__(self, flow: Flow, store: Store, reader: LogReader) -> None:
         self._flow, self._store, self._reader = flow, store, reader
 
-    def __call__(self, letter: DeadLetter) -> DeadLetter:
+    def __call__(self, letter: DeadLetter) -> DeadLetter | Refilling:
         if letter.delivery.is_made():
             return letter
-        return msgspec.structs.replace(letter, delivery=self._made(letter.delivery))
+        said, subscription = self._notification(letter.delivery), self._subscription(letter.delivery)
+        if said is None or subscription is None:
+            return letter
+        if (pull_point := pulled_by(subscription)) is not None:
+            return Refilling(letter, pull_point, subscription.id, said)
+        return msgspec.structs.replace(letter, delivery=self._made(said, subscription))
 
-    def _made(self, delivery: Delivery) -> Delivery:
-        said, subscription = self._notification(delivery), self._subscription(delivery)
-        if said is None or subscription is None or pulled_by(subscription) is not None:  # a pull point is not sent to
-            return delivery
+    def _made(self, said: Notification, subscription: Subscription) -> Delivery:
         try:
             return self._flow.deliver(said, subscription)
         except Exception as problem:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
@@ -11,16 +11,18 @@ import msgspec
 from tocsin.app.failing import InARow
 from tocsin.app.filter_failures import FilterFailures
 from tocsin.app.notices import ENDING, EndNotices, Notice
+from tocsin.app.remaking import Refilling
 from tocsin.app.settings import DeliverySettings
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place, Undeliverable
 from tocsin.flow.flow import unmade
 from tocsin.flow.lifetime import too_late
 from tocsin.matching.judging import Undecided
-from tocsin.model.delivery import Delivery, Outcome
+from tocsin.model.delivery import Delivery, Outcome, Result
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Changed, Declared
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Position, Subscription
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
@@ -70,7 +72,8 @@ class Sending:
         asked = asked or DeliverySettings()
         self._store, self.outcomes, self._lifetime = store, outcomes, asked.lifetime
         self.engine: Engine | None = None
-        self.remake: Callable[[DeadLetter], DeadLetter] = lambda letter: letter
+        self.remake: Callable[[DeadLetter], DeadLetter | Refilling] = lambda letter: letter
+        self.refill: Callable[[Refilling], Awaitable[None]] = _no_pull_points
         self.notices = EndNotices()
         self.in_a_row, self.filters = InARow(asked.end_after), FilterFailures()
         self.delivered: Counter[SubscriptionId] = Counter()
@@ -191,19 +194,38 @@ class Sending:
             known = len(self._redriving)
             letters = await asyncio.to_thread(self._store.redriven, MOST_REDRIVEN + known)
             fresh = [letter for letter in letters if letter.id not in self._redriving]
+            remade: Sequence[DeadLetter | Refilling] = fresh
             if not all(letter.delivery.is_made() for letter in fresh):
-                fresh = await asyncio.to_thread(lambda: [self.remake(letter) for letter in fresh])
+                remade = await asyncio.to_thread(lambda: [self.remake(letter) for letter in fresh])
             room = MOST_REDRIVEN - known
             self._more_to_redrive = len(fresh) > room or len(letters) == MOST_REDRIVEN + known
-            for letter in fresh[:room]:
-                self._offer_again(letter)
+            for each in remade[:room]:
+                if isinstance(each, Refilling):
+                    await self._put_again(each)
+                else:
+                    self._offer_again(each)
 
     def _offer_again(self, letter: DeadLetter) -> None:
         assert self.engine is not None
+        self.engine.deliverer.offer(self._again(letter))
+
+    def _again(self, letter: DeadLetter) -> Entry:
         self._last_redriven += 1
         lane = SubscriptionId(REDRIVEN + letter.delivery.match.subscription)
         entry = self._redriving[letter.id] = Entry(lane, (self._last_redriven, 0), letter)
-        self.engine.deliverer.offer(entry)
+        return entry
+
+    async def _put_again(self, refilling: Refilling) -> None:
+        """On disk before the letter goes: killed between the two, it is put there twice."""
+        entry, delivery = self._again(refilling.letter), refilling.letter.delivery
+        result: Result = "delivered"
+        detail = "put into its pull point"
+        try:
+            await self.refill(refilling)
+        except Refusal as refusal:
+            result, detail = "dead", f"it could not be put into its pull point: {refusal.text}"
+        outcome = Outcome(delivery.match, delivery.at, delivery.index, Instant(time.time_ns()), result, 1, detail)
+        self.settled(entry, delivery, outcome)
 
     def move_on(self, subscription: SubscriptionId, place: Place) -> None:
         """The subscription goes on behind that place; what waited before it is the caller's to account for."""
@@ -226,6 +248,10 @@ class Sending:
 
     def _bury(self, delivery: Delivery, outcome: Outcome, before: int) -> None:
         self._dead.append(DeadLetter(0, delivery, outcome.when, outcome.detail, before + outcome.attempt))
+
+
+async def _no_pull_points(refilling: Refilling) -> None:
+    raise Refusal("unknown-subscription", f"there is no pull point {refilling.pull_point!r} here")
 
 
 def turn(deliverer: Deliverer, subscription: Subscription) -> None:

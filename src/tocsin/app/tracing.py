@@ -13,14 +13,14 @@ from msgspec.structs import replace
 from tocsin.app import finding
 from tocsin.app.embedded import EmbeddedEngine
 from tocsin.app.outbox_engine import OutboxEngine
+from tocsin.app.pulling import PullPoints
 from tocsin.app.sending import Sending
 from tocsin.flow.pull_points import pulled_by
 from tocsin.matching.engine import matches
 from tocsin.matching.explaining import Explanation, explain
 from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
-from tocsin.matching.parts import leaf
-from tocsin.mediation.operations import Held
+from tocsin.matching.parts import count, leaf
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
@@ -28,12 +28,13 @@ from tocsin.model.subscription import Subscription
 from tocsin.store.database import Store
 from tocsin.store.errors import StoreError
 from tocsin.store.pull_points import PointState
-from tocsin.wire.trace_port import Account, Accounts, Found, Outcome, SeenSubscription, Sought
+from tocsin.wire.trace_port import Account, Accounts, Found, Heard, Newest, Outcome, SeenSubscription, Sought
 
 MOST_LOOKED_AT = 5_000  # subscriptions, for one page
+AT_ONCE = 1_000  # whose rights are looked at without a pause
 MOST_SECONDS = 5.0  # for one page
 MOST_WAITING = 16  # who ask at the same time
-_MOST_HELD = 1000
+MOST_TOLD = 10_000  # parts of explanations, in one answer
 _AS_IT_WAS = "it was changed since; this is as it was then"
 
 
@@ -43,13 +44,12 @@ class Around(Protocol):
     base_url: str
     store: Store
     sending: Sending
+    pulling: PullPoints
     engine: EmbeddedEngine | OutboxEngine
 
     def subscriptions(self, after: str, limit: int, seen: SeenSubscription | None = None) -> Sequence[Subscription]: ...
 
     def pull_point(self, pull_point: str) -> PointState: ...
-
-    async def held(self, pull_point: str, after: int, limit: int, seconds: float = 0.0) -> Sequence[Held]: ...
 
 
 class Tracing:
@@ -59,9 +59,9 @@ class Tracing:
         self._around, self._log, self._judge = around, log, judge
         self._lock, self._waiting = asyncio.Lock(), 0
 
-    async def find(self, sought: Sought) -> Found:
+    async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
         async with self._turn():
-            return await asyncio.to_thread(finding.find, self._log, sought)
+            return await asyncio.to_thread(finding.find, self._log, sought, heard or (lambda _: True))
 
     async def known_subscription(self, subscription: str) -> Subscription:
         return (await asyncio.to_thread(self._history, subscription))[-1].subscription
@@ -76,18 +76,27 @@ class Tracing:
         self, found: Found, after: str, limit: int, *, every: bool, seen: SeenSubscription | None = None
     ) -> Accounts:
         async with self._turn():
-            names = [each.id for each in self._around.subscriptions(after, MOST_LOOKED_AT + 1, seen)]
+            names = await self._seen(after, seen)
             items, following = await asyncio.to_thread(self._page, found, names, limit, every)
             await self._settle()
             sent = self._sent()
             return Accounts(tuple([await self._with_outcome(found, each, sent) for each in items]), following)
 
-    async def newest(self, subscription: str, most: int) -> Sequence[tuple[Found, Account]]:
+    async def newest(self, subscription: str, most: int) -> Newest:
         async with self._turn():
-            pairs = await asyncio.to_thread(self._newest, subscription, most)
+            pairs, cut = await asyncio.to_thread(self._newest, subscription, most)
             await self._settle()
             sent = self._sent()
-            return [(found, await self._with_outcome(found, each, sent)) for found, each in pairs]
+            return Newest(tuple([(found, await self._with_outcome(found, each, sent)) for found, each in pairs]), cut)
+
+    async def _seen(self, after: str, seen: SeenSubscription | None) -> list[SubscriptionId]:
+        """Those to look at, and one more if there is. Rights take their time, and the loop has others to serve."""
+        names: list[SubscriptionId] = []
+        while len(names) <= MOST_LOOKED_AT and (some := self._around.subscriptions(after, AT_ONCE)):
+            names += [each.id for each in some if seen is None or seen(each)]
+            after = some[-1].id
+            await asyncio.sleep(0)
+        return names[: MOST_LOOKED_AT + 1]
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -110,18 +119,23 @@ class Tracing:
         self, found: Found, names: Sequence[SubscriptionId], limit: int, every: bool
     ) -> tuple[list[Account], str | None]:
         items: list[Account] = []
-        known, until = self._known(found), monotonic() + MOST_SECONDS
+        known, bounds = self._known(found), _Bounds()
         for at, name in enumerate(names):
-            if at == MOST_LOOKED_AT or len(items) == limit or (at and monotonic() > until):
+            if at == MOST_LOOKED_AT or len(items) == limit or (at and bounds.are_reached()):
                 return items, names[at - 1]
             history = self._history(name)
             if every or self._may_want(found, history, known):
-                items.append(self._as_met(found, history, known))
+                items.append(bounds.told(self._as_met(found, history, known)))
         return items, None
 
-    def _newest(self, subscription: str, most: int) -> list[tuple[Found, Account]]:
-        history = self._history(subscription)
-        return [(each, self._as_met(each, history, self._known(each))) for each in finding.newest(self._log, most)]
+    def _newest(self, subscription: str, most: int) -> tuple[list[tuple[Found, Account]], bool]:
+        history, bounds = self._history(subscription), _Bounds()
+        pairs: list[tuple[Found, Account]] = []
+        for each in finding.newest(self._log, most):
+            if pairs and bounds.are_reached():
+                return pairs, True
+            pairs.append((each, bounds.told(self._as_met(each, history, self._known(each)))))
+        return pairs, False
 
     def _explained(self, found: Found, subscription: str) -> Account:
         return self._as_met(found, self._history(subscription), self._known(found))
@@ -157,20 +171,26 @@ class Tracing:
             return account
         point = pulled_by(account.subscription)
         if account.explanation.wanted and point is not None:
-            return replace(account, outcome=await self._pulled(found, point))
-        outcome, detail = await asyncio.to_thread(sent, found, account)
+            outcome, detail = await self._pulled(found, account.subscription.id, point)
+        else:
+            outcome, detail = await asyncio.to_thread(sent, found, account)
         return replace(account, outcome=outcome, detail=detail)
 
-    async def _pulled(self, found: Found, point: str) -> Outcome:
-        place = (found.notification.at, found.notification.index)
+    async def _pulled(self, found: Found, subscription: SubscriptionId, point: str) -> tuple[Outcome, str]:
+        at, index, pulling = found.notification.at, found.notification.index, self._around.pulling
         try:
+            await pulling.surely_saved()  # what overflows does so then
             state = self._around.pull_point(point)
-            rows = await self._around.held(point, state.handed_to, _MOST_HELD)
         except Refusal:
-            return "not known"
-        if any((row.notification.at, row.notification.index) == place for row in rows):
-            return "waiting"
-        return "handed out" if len(rows) < _MOST_HELD else "not known"
+            return "not known", ""
+        matched_to = min(pulling.pulled_to, pulling.feeds.lagging.get(subscription, pulling.pulled_to))
+        number = await asyncio.to_thread(self._around.store.pull_points.number_of, point, subscription, at, index)
+        if number is not None:
+            return _fetched(state, number)
+        letter = await asyncio.to_thread(self._around.store.dead_letter_at, subscription, at, index)
+        if letter is not None:
+            return "dead letter", letter.reason
+        return ("not matched yet", "") if at.offset >= matched_to else _fetched(state, None)
 
     def _sent(self) -> "_Sent":
         """What the engine knows is taken now, in the loop; the store is asked later, in a thread."""
@@ -194,6 +214,33 @@ class Tracing:
 
 
 _Sent = Callable[[Found, Account], tuple[Outcome, str]]
+
+
+class _Bounds:
+    """Of one answer, in time and size."""
+
+    def __init__(self) -> None:
+        self._until, self._room = monotonic() + MOST_SECONDS, MOST_TOLD
+
+    def told(self, account: Account) -> Account:
+        self._room -= max(1, sum(map(count, account.explanation.parts)))
+        return account
+
+    def are_reached(self) -> bool:
+        return self._room <= 0 or monotonic() > self._until
+
+
+def _fetched(state: PointState, number: int | None) -> tuple[Outcome, str]:
+    """What waits is there. Of what is not, it is known only how many were handed out, and how many lost."""
+    if number is not None and number > state.handed_to:
+        return "waiting", ""
+    if not state.handed_to:
+        return "not known", ""
+    if not state.overflowed:
+        return "handed out", ""
+    if state.handed_to == state.overflowed:
+        return "overflowed", f"the pull point was full; {state.overflowed:,} were lost so"
+    return "not known", f"it was handed out, or is one of the {state.overflowed:,} that overflowed"
 
 
 def _met_at(history: Sequence[Changed], found: Found) -> int:

@@ -1,5 +1,6 @@
 """`spaces`: the information spaces that content topics lie in."""
 
+from math import isfinite, nan
 from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -94,10 +95,15 @@ def _dimension(text: str) -> dict[str, Any]:
 
 
 def _end(kind: str, end: str, text: str) -> float | str:
+    if kind == "time":
+        return end
     try:
-        return end if kind == "time" else float(end)
+        number = float(end)
     except ValueError:
-        fail(f"{text!r}: {end!r} is no number; {EXAMPLE}", WRONG_USE)
+        number = nan
+    if not isfinite(number):  # JSON has none, and the broker would be told nothing
+        fail(f"{text!r}: {end!r} is no number; leave it out for no bound; {EXAMPLE}", WRONG_USE)
+    return number
 
 
 def _table(items: list[dict[str, Any]]) -> Table:

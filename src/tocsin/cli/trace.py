@@ -22,6 +22,7 @@ MARKS: dict[str, tuple[str, str]] = {
 }
 WANTED = {True: "yes", False: "no", None: "undecided"}
 DECIDES = "  ← decides"
+FAILED = "could not be evaluated: "
 
 
 def register(application: typer.Typer) -> None:
@@ -52,7 +53,7 @@ def trace(
     if json:
         give(found)
         return
-    words.print(_tree(found, every or bool(name)))
+    words.print(tree_of(found, every or bool(name)))
     if found["next"] is not None:
         say(f"there are more than these {len(found['items'])}: ask with a larger --limit, or for one --subscription")
 
@@ -87,17 +88,19 @@ def _newest(connection: Connection, subscription: str, limit: int, json: bool) -
     for each in found["items"]:
         (account,) = each["items"]
         branch = tree.add(_headed(account, _named(each["notification"])))
-        _grow(branch, account["parts"], account["wanted"] is not True)
+        _grow(branch, account, account["wanted"] is not True)
     words.print(tree)
+    if found["cut"]:
+        say(f"there was no time or room for more than these {len(found['items'])}; name one MESSAGE")
 
 
-def _tree(found: dict[str, Any], every: bool) -> Tree:
+def tree_of(found: dict[str, Any], every: bool) -> Tree:
     notification = found["notification"]
     tree = Tree(_named(notification))
     tree.add(Text(_origin(notification), style="dim"))
     for each in found["items"]:
         shown = Text.assemble((each["subscription"], "bold"), f"  {each['consumer'] or 'pull point'}")
-        _grow(tree.add(_headed(each, shown)), each["parts"], each["wanted"] is not True)
+        _grow(tree.add(_headed(each, shown)), each, each["wanted"] is not True)
     if not found["items"]:
         hint = "" if every else "; --all tells why not, for each"
         tree.add(Text(f"no subscription {'stands' if every else 'wanted it'}{hint}", style="yellow"))
@@ -128,16 +131,22 @@ def _headed(account: dict[str, Any], named: Text) -> Text:
     """The mark, what it is about, and the sentence that says it all, unless the only part does."""
     mark, style = MARKS[WANTED[account["wanted"]]]
     outcome = f"  {account['outcome']}" if account["outcome"] else ""
-    because = account["because"] if len(account["parts"]) != 1 or account["parts"][0]["parts"] else ""
-    said = "; ".join(text for text in (because, account["detail"], account["remark"]) if text)
+    parts, detail = account["parts"], account["detail"]
+    because = account["because"] if len(parts) != 1 or parts[0]["parts"] else ""
+    reason = detail.partition(FAILED)[2] if account["wanted"] is None else ""
+    if reason and any(each["why"].endswith(reason) for each in parts):
+        detail = ""  # the dead letter has no other reason than its filter
+    said = "; ".join(text for text in (because, detail, account["remark"]) if text)
     return Text.assemble((f"{mark} ", style), named, (outcome, "cyan"), (f"\n{said}" if said else "", "dim"))
 
 
-def _grow(branch: Tree, parts: list[dict[str, Any]], marked: bool) -> None:
+def _grow(branch: Tree, told: dict[str, Any], marked: bool) -> None:
     """The one that decided is marked, and in it the one that decided that."""
-    for each in parts:
+    for each in told["parts"]:
         mark, style = MARKS[each["verdict"]]
         decides = marked and each["decides"]
         said = Text.assemble((f"{mark} ", style), each["what"], (f"  {each['why']}", "dim"))
         said.append(DECIDES if decides else "", style="bold")
-        _grow(branch.add(said), each["parts"], decides)
+        _grow(branch.add(said), each, decides)
+    if told["more"]:
+        branch.add(Text(f"and {told['more']:,} more", style="dim"))

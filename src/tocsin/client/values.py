@@ -1,6 +1,6 @@
 """What a client is given, and what it gives: the same whatever the dialect."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypedDict, get_args
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tocsin.client.answers import ClientError
 from tocsin.mediation import times
+from tocsin.mediation.expressions import producer_word
 from tocsin.mediation.topics import space_topic
 from tocsin.model import names
 from tocsin.model.identity import SECOND, Instant, Pairs
@@ -130,7 +131,7 @@ def wanted(consumer: str, options: Options) -> Wanted:
     given = dict(options)
     given["namespaces"] = pairs_of(options.get("namespaces", ()))
     given["types"] = _several(options.get("types", ()), "types")
-    given["producers"] = _several(options.get("producers", ()), "producers")
+    given["producers"] = _several(options.get("producers", ()), "producers", producer_word)
     given["expires"] = expires_text(options.get("expires", ""))
     given["start"] = start_text(options.get("start"))
     mode = options.get("mode", "")
@@ -139,11 +140,12 @@ def wanted(consumer: str, options: Options) -> Wanted:
     return Wanted(consumer, **given)  # type: ignore[arg-type]
 
 
-def _several(names: Sequence[str], what: str) -> tuple[str, ...]:
+def _several(names: Sequence[str], what: str, word: Callable[[str], str] = str) -> tuple[str, ...]:
     """A text by itself is no list of names."""
-    if isinstance(names, str) or any(not each or each.split() != [each] for each in names):
+    words = () if isinstance(names, str) else tuple(map(word, names))
+    if isinstance(names, str) or any(not each or each.split() != [each] for each in words):
         raise ClientError(f"{what} is a list of names, each without white space")
-    return tuple(names)
+    return words
 
 
 def pairs_of(namespaces: Namespaces) -> Pairs:

@@ -74,6 +74,15 @@ class Deliverer:
             if lane.stage == "idle" and not lane.held:
                 self._start(lane)
 
+    def put_off(self, subscription: SubscriptionId, place: Place) -> None:
+        """Nobody knows yet whether that is for it: it asks its backlog, and is offered nothing more until then."""
+        offset, index = place
+        lane = self._lanes.get(subscription) or self._open(subscription, (offset, index - 1), behind=False)
+        lane.put_off(place)
+        if lane.behind:
+            self._work.add(lane)
+            self._refiller.ask(lane)
+
     def seed(self, subscription: SubscriptionId, after: Place) -> None:
         """Before anything is offered to it: whatever follows that place is still to be delivered."""
         if subscription in self._lanes:

@@ -57,6 +57,16 @@ class Queue:
             self.bytes += entry.weight
         return True
 
+    def put_off(self, place: Place) -> None:
+        """Whether that is for it, the backlog is to say. Whatever is before was offered, or is not for it."""
+        offset, index = place
+        if not self.behind and place > self.last:
+            self.last = max(self.last, (offset, index - 1))
+            self.behind = True
+            if not self.window:
+                self.settled = self.last
+        self._newest = max(self._newest, place)
+
     def reached(self) -> Place:
         """The last place that was offered, in the window or behind it."""
         return max(self.last, self._newest)

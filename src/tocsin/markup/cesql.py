@@ -187,12 +187,17 @@ def _both(term: Term) -> _Both:
             return _one_of(name, [values.string(each.value) for each in elements if isinstance(each, Literal)])
         case Chain(Identifier(name), ((how, Literal(value)),)) if how in _COMPARISONS:
             return _compared(name, how, value)
-        case Chain(Literal(value), ((how, Identifier(name)),)) if how in _COMPARISONS:
+        case Chain(Literal(value), ((how, Identifier(name)),)) if _is_said_as_string(value, how):
             # The right one says as what they are compared: an attribute, as a string (s3.7).
             return _compared(name, _MIRRORED[how], values.string(value))
         case Chain(first, ((how, _), *_) as rest) if how in _LOGIC:
             return _joined(first, rest) or _computed(term)
     return _computed(term)
+
+
+def _is_said_as_string(value: object, how: str) -> bool:
+    """Booleans have no order as strings, which is computed: their Integers have one."""
+    return how in _COMPARISONS and (how in ("=", "!=", "<>") or not isinstance(value, bool))
 
 
 def _operand(term: Term) -> _Both:

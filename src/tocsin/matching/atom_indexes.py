@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator
+from math import inf
 from typing import Protocol
 
 from msgspec.structs import replace
 
-from tocsin.markup.conditions import Compare, Exists, Path, XmlPath
+from tocsin.markup.conditions import Attribute, Compare, Exists, JsonPath, Path, XmlPath
+from tocsin.markup.xml import Element
 from tocsin.matching.atoms import Atom
 from tocsin.matching.boxes import BoxIndex
-from tocsin.matching.evidence import Evidence
+from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.holding import Holding
+from tocsin.matching.json_walk import JsonWalk
 from tocsin.matching.known import Known
-from tocsin.matching.ordered import OrderedTerms
+from tocsin.matching.ordered import Ordered, OrderedTerms
 from tocsin.matching.topics import TopicIndex
-from tocsin.matching.value_index import ValueIndex
+from tocsin.matching.value_index import Group, Held, ValueIndex
 from tocsin.matching.xml_walk import Walk
 from tocsin.model.filters import InBox, ProducerIs, TopicIs, TypeIs
+
+MOST_KEPT, LONGEST_KEPT = 65_536, 64  # values, and characters of one
 
 
 class AtomIndex(Protocol):
@@ -48,16 +52,16 @@ class Named:
 
     def __init__(self, names: Callable[[Atom], Iterable[str]], offered: Callable[[Evidence], Iterable[str]]) -> None:
         self._names, self._offered = names, offered
-        self._atoms: dict[str, array[int]] = {}
+        self._atoms: dict[str, dict[int, None]] = {}
 
     def add(self, atom: int, asked: Atom) -> None:
         for name in self._names(asked):
-            self._atoms.setdefault(name, array("i")).append(atom)
+            self._atoms.setdefault(name, {})[atom] = None
 
     def remove(self, atom: int, asked: Atom) -> None:
         for name in self._names(asked):
             atoms = self._atoms[name]
-            atoms.remove(atom)
+            atoms.pop(atom, None)
             if not atoms:
                 del self._atoms[name]
 
@@ -135,22 +139,38 @@ class Values:
     def __init__(self) -> None:
         self._walk = Walk()
         self._xml: dict[XmlPath, ValueIndex] = {}
-        self._others: dict[Path, ValueIndex] = {}
+        self._json, self._attributes = JsonWalk(), dict[str, ValueIndex]()
         self._sides: dict[int, ValueIndex] = {}
+        self._memory: dict[tuple[XmlPath, ...], Group] = {}  # until a change
+        self._kept = 0
+        self.ordered: dict[int, Ordered] = {}  # by side, the terms that are found by their bound
         self._free: list[int] = []
         self.sides = 1  # the first is of no path
 
     def at(self, path: Path) -> ValueIndex:
         """Made if it is not there."""
-        if isinstance(path, XmlPath):
-            if (known := self._xml.get(path)) is not None:
-                return known
-            made = self._xml[path] = self._new(path)
-            self._walk.add(path)
-            return made
-        if path not in self._others:
-            self._others[path] = self._new(path)
-        return self._others[path]
+        known = self._find(path)
+        if known is not None:
+            return known
+        made = self._new(path)
+        match path:
+            case XmlPath():
+                self._xml[path] = made
+                self._walk.add(path)
+            case JsonPath(steps):
+                self._json.add(steps, made)
+            case Attribute(name):
+                self._attributes[name] = made
+        return made
+
+    def _find(self, path: Path) -> ValueIndex | None:
+        match path:
+            case XmlPath():
+                return self._xml.get(path)
+            case JsonPath(steps):
+                return self._json.at(steps)
+            case Attribute(name):
+                return self._attributes.get(name)
 
     def _new(self, path: Path) -> ValueIndex:
         if self._free:
@@ -161,28 +181,31 @@ class Values:
     def add(self, atom: int, asked: Atom) -> None:
         assert isinstance(asked, Compare | Exists)
         self.at(asked.path).add(atom, asked)
+        self._forget()
 
     def remove(self, atom: int, asked: Atom) -> None:
         del atom
         assert isinstance(asked, Compare | Exists)
         index = self.at(asked.path)
         index.remove(asked)
+        self._forget()
         if not len(index):
             self._drop(index)
 
     def _drop(self, index: ValueIndex) -> None:
-        path = index.path
-        if isinstance(path, XmlPath):
-            del self._xml[path]
-            self._walk.remove(path)
-        else:
-            del self._others[path]
+        match index.path:
+            case XmlPath() as path:
+                del self._xml[path]
+                self._walk.remove(path)
+            case JsonPath(steps):
+                self._json.remove(steps)
+            case Attribute(name):
+                del self._attributes[name]
         self._free.append(index.side)
 
     def number(self, asked: Compare | Exists) -> int | None:
         """Of an atom that is there."""
-        path = asked.path
-        index = self._xml.get(path) if isinstance(path, XmlPath) else self._others.get(path)
+        index = self._find(asked.path)
         return None if index is None else index.number(asked)
 
     def shared(self, asked: Compare | Exists) -> Compare | Exists:
@@ -192,35 +215,77 @@ class Values:
     def hold(self, asked: Compare) -> int:
         """One more bound on the side that it returns."""
         index = self.at(asked.path)
-        index.add(-1, asked)
+        index.hold()
+        self._forget()
         self._sides[index.side] = self._sides[index.side + 1] = index
         return index.side_of(asked)
 
     def let_go(self, side: int) -> None:
         index = self._sides[side]
         index.release()
+        self._forget()
         if not len(index):
             self._drop(index)
 
     def file(self, term: int, side: int, bound: float) -> None:
         """A term that is found by how it is ordered."""
-        terms = self._sides[side].terms.setdefault(side, OrderedTerms())
+        terms = self.ordered.setdefault(side, OrderedTerms())
         assert isinstance(terms, OrderedTerms)
         terms.add(bound, term)
 
     def unfile(self, term: int, side: int, bound: float) -> None:
-        terms = self._sides[side].terms[side]
+        terms = self.ordered[side]
         assert isinstance(terms, OrderedTerms)
         terms.remove(bound, term)
+        if not len(terms):
+            del self.ordered[side]
 
     def match(self, evidence: Evidence, holding: Holding) -> None:
         if self._xml and evidence.document is not None:
-            for found, values in self._walk.values(evidence.document).items():
-                self._xml[found].match(values, holding)
-        for path, index in self._others.items():
-            index.match(evidence.values(path), holding)
+            self._match_xml(evidence.document, holding)
+        if self._json and evidence.json is not MISSING:
+            for index, value in self._json.values(evidence.json):
+                index.match((value,), holding)
+        for name, value in evidence.context.items() if self._attributes else ():
+            if (about := self._attributes.get(name)) is not None:
+                about.match((value,), holding)
+        if self.ordered:
+            terms = (self.ordered[side].up_to(limit) for side, limit in holding.found.items() if side in self.ordered)
+            holding.terms += terms
+
+    def _match_xml(self, document: Element, holding: Holding) -> None:
+        memory, atoms, limits = self._memory, holding.atoms, holding.found
+        for paths, values in self._walk.grouped(document).items():
+            group = memory.get(paths)
+            if group is None:
+                group = memory[paths] = Group([self._xml[path] for path in paths])
+            for value in values:
+                held = group.known.get(value)
+                if held is None:
+                    held = self._learn(group, value)
+                atoms += held[0]
+                for side, limit in held[1]:
+                    if limit > limits.get(side, -inf):
+                        limits[side] = limit
+            for index in group.differing:
+                atoms += index.different(values)
+
+    def _learn(self, group: Group, value: str) -> Held:
+        """Values come again; what is kept of them has a limit, for publishers may send ever new ones."""
+        held = group.of_value(value)
+        if len(value) <= LONGEST_KEPT:
+            self._kept += 1
+            if self._kept > MOST_KEPT:
+                self._forget()
+            group.known[value] = held
+        return held
+
+    def _forget(self) -> None:
+        self._memory, self._kept = {}, 0
 
     def paths(self) -> dict[Path, ValueIndex]:
         """In the order of their sides."""
-        together = sorted((*self._xml.values(), *self._others.values()), key=lambda index: index.side)
+        together = sorted(
+            (*self._xml.values(), *self._json.indexes(), *self._attributes.values()), key=lambda index: index.side
+        )
         return {index.path: index for index in together}

@@ -1,7 +1,7 @@
 """Filters taken apart: what an index can decide, joined by and into terms; a subscription wants what one term wants."""
 
 from collections.abc import Sequence
-from math import isnan
+from math import isinf, isnan
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -20,7 +20,8 @@ from tocsin.markup.conditions import (
     XmlPath,
 )
 from tocsin.matching.conditions import number
-from tocsin.matching.covering import covers
+from tocsin.matching.covering_boxes import boxes_cover
+from tocsin.matching.covering_topics import topics_cover
 from tocsin.matching.reading import condition_of
 from tocsin.mediation.namespaces import SOAP_NAMESPACES, TOCSIN
 from tocsin.model.filters import (
@@ -38,6 +39,7 @@ from tocsin.model.subscription import Form, Subscription
 
 Atom = TopicIs | TypeIs | ProducerIs | InBox | Compare | Exists
 MOST_TERMS = 32  # of one subscription; what would be more is verified as a whole
+MOST_COMPARED, QUICK = 8, 200  # filters, and steps of comparing two; what takes more is asked for all the same
 
 
 class Term(NamedTuple):
@@ -85,19 +87,33 @@ class _Taker:
             return _UNINDEXED
         if asked.over == "envelope":
             condition = _of_the_payload(condition, self._form)
-        return _UNINDEXED if condition is None else _terms(condition)
+        return _UNINDEXED if condition is None else [_applying(each) for each in _terms(condition)]
+
+
+def _applying(term: Term) -> Term:
+    """What holds without any atom, such as `true()`, holds only where the expression applies at all."""
+    return term if term.atoms else Term(is_whole=False)
 
 
 def narrowest(filters: Sequence[Filter]) -> Sequence[Filter]:
     """Those of a conjunction that say it all: who asks for `a/b` need not be asked for `a//.` as well."""
     kinds = [type(each) for each in filters]
-    if kinds.count(TopicIs) < 2 and kinds.count(InBox) < 2:
+    if (kinds.count(TopicIs) < 2 and kinds.count(InBox) < 2) or len(filters) > MOST_COMPARED:
         return filters
     kept = list(dict.fromkeys(filters))
     for wide in list(kept):
-        if isinstance(wide, TopicIs | InBox) and any(covers(wide, each) for each in kept if each is not wide):
+        if any(_implies(each, wide) for each in kept if each is not wide):
             kept.remove(wide)
     return kept
+
+
+def _implies(narrow: Filter, wide: Filter) -> bool:
+    match wide, narrow:
+        case TopicIs(), TopicIs():
+            return topics_cover(wide, narrow, QUICK)
+        case InBox(), InBox():
+            return wide.space == narrow.space and boxes_cover((wide,), (narrow,))
+    return False
 
 
 def _terms(condition: Condition) -> list[Term]:
@@ -116,14 +132,19 @@ def _terms(condition: Condition) -> list[Term]:
 def _compared(asked: Compare) -> list[Term]:
     """Strings are ordered in JSON alone, and there no index orders them; in XPath they are numbers then (s3.4)."""
     if asked.how in ("=", "!=") and not isinstance(asked.value, float):
-        return [Term((asked,))] if asked.how == "=" or not isinstance(asked.path, JsonPath) else _UNINDEXED
+        return [Term((asked,))] if asked.how == "=" or _differs(asked) else _UNINDEXED
     if isinstance(asked.path, XmlPath) and isinstance(asked.value, str):
         asked = replace(asked, value=number(asked.value))
     if not isinstance(asked.value, float) or (asked.how == "!=" and not isinstance(asked.path, XmlPath)):
         return _UNINDEXED
     if isnan(asked.value):
         return [] if asked.how != "!=" else [Term((Exists(asked.path),))]
-    return [Term((asked,))]
+    return _UNINDEXED if isinf(asked.value) else [Term((asked,))]
+
+
+def _differs(asked: Compare) -> bool:
+    """Whether an index says what is other than the constant: strings at XML paths, and attributes as strings."""
+    return isinstance(asked.value, str) and not isinstance(asked.path, JsonPath)
 
 
 def _joined(parts: Sequence[list[Term]]) -> list[Term]:

@@ -23,6 +23,7 @@ from tocsin.matching.combining import ALWAYS, NONE, OTHERS, STANDING, combine, n
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.holding import Holding, Numbers
 from tocsin.matching.known import Known
+from tocsin.matching.ordered import Ordered
 from tocsin.matching.statistics import NO_STATISTICS, WEIGHT, Statistics, guess
 from tocsin.matching.value_index import ValueIndex, bound_of, is_ordered
 from tocsin.model.filters import InBox, ProducerIs, TopicIs, TypeIs
@@ -86,15 +87,20 @@ class Combination:
     def match(self, evidence: Evidence) -> tuple[list[int], list[int]]:
         """The slots of those who want it, and of those whose filters are to be verified."""
         self._round = next_round(self._round, self._atoms)
+        try:
+            terms = self._found(evidence)
+        finally:
+            self._holding.clear()
+        return standing(terms, self._terms, self._slots, evidence.notification.at, evidence.notification.when)
+
+    def _found(self, evidence: Evidence) -> Numbers:
         holding = self._holding
         for index in self._indexes:
             index.match(evidence, holding)
         found = stamp(holding, self._atoms, self._round)
         if not self._round % SAMPLED:
             self._atoms["held"][found] += 1
-        terms = combine(found, holding, self._atoms, self._terms, self._listed, self._round)
-        holding.clear()
-        return standing(terms, self._terms, self._slots, evidence.notification.at, evidence.notification.when)
+        return combine(found, holding, self._atoms, self._terms, self._listed, self._round)
 
     def statistics(self) -> Statistics:
         """What was seen of the atoms that are asked for now."""
@@ -248,6 +254,9 @@ class Combination:
 
     def paths(self) -> dict[Path, ValueIndex]:
         return self._values.paths()
+
+    def ordered(self, side: int) -> Ordered | None:
+        return self._values.ordered.get(side)
 
     def numbered(self, column: str) -> NDArray[Any]:
         return self._atoms[column][: len(self._atom_at)].copy()

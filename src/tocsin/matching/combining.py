@@ -81,6 +81,6 @@ def standing(found: Numbers, terms: Rows, slots: Rows, at: Position, when: Insta
 
 def set_standing(rows: Rows, slot: int, subscription: Subscription) -> None:
     """Who is not active wants nothing at any time."""
-    expires = NEVER if subscription.expires is None else subscription.expires
+    expires = NEVER if subscription.expires is None else min(subscription.expires, NEVER)
     rows["since"][slot] = subscription.since.offset
     rows["until"][slot] = expires if subscription.state == "active" else -NEVER

@@ -23,7 +23,7 @@ from tocsin.matching.known import Known
 from tocsin.matching.ordered import MappedTerms, OrderedTerms
 from tocsin.matching.services import notifier_of
 from tocsin.matching.statistics import NO_STATISTICS, Statistics
-from tocsin.matching.value_index import ValueIndex, is_ordered
+from tocsin.matching.value_index import is_ordered
 from tocsin.model.filters import ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Subscription
@@ -60,7 +60,7 @@ def compiled(subscriptions: Iterable[Subscription], known: Known, statistics: St
     arrays = {f"term_{name}": combination.terms(name) for name in _TERM}
     arrays |= {f"atom_{name}": combination.numbered(name) for name in _ATOM}
     arrays |= {f"slot_{name}": combination.slots(name) for name in STANDING}
-    arrays |= _joined("lists", combination.lists()) | _ordered(combination.paths())
+    arrays |= _joined("lists", combination.lists()) | _ordered(combination)
     boxes = [index.arrays() for index in combination.boxes()]
     arrays |= {_box_name(at, name): each for at, (_, found) in enumerate(boxes) for name, each in found.items()}
     arrays |= {"bodies": np.frombuffer(b"".join(bodies), np.uint8), "body_ends": _ends(map(len, bodies))}
@@ -86,9 +86,9 @@ def _head(combination: Combination, boxes: list[BoxHeader], services: list[int])
     return Head(VERSION, named, paths, compared, boxes, services)
 
 
-def _ordered(paths: Mapping[Path, ValueIndex]) -> dict[str, NDArray[Any]]:
+def _ordered(combination: Combination) -> dict[str, NDArray[Any]]:
     """For each side the terms that are found by their bound, one side after the other."""
-    sides = [index.terms.get(side) for index in paths.values() for side in (index.side, index.side + 1)]
+    sides = [combination.ordered(side) for side in range(1, 2 * len(combination.paths()) + 1)]
     pairs = [each.arrays() if isinstance(each, OrderedTerms) else _NO_TERMS for each in sides]
     ends = _ends(len(bounds) for bounds, _ in pairs)
     bounds, terms = (np.concatenate(each) for each in zip(*(pairs or [_NO_TERMS]), strict=True))
@@ -139,13 +139,18 @@ class Compiled:
     def match(self, evidence: Evidence) -> tuple[list[int], list[int]]:
         """The slots of those who want it, and of those whose filters are to be verified."""
         self._round = next_round(self._round, self._atoms)
+        try:
+            terms = self._found(evidence)
+        finally:
+            self._holding.clear()
+        return standing(terms, self._terms, self._slots, evidence.notification.at, evidence.notification.when)
+
+    def _found(self, evidence: Evidence) -> Numbers:
         holding = self._holding
         for index in self._indexes:
             index.match(evidence, holding)
         found = stamp(holding, self._atoms, self._round)
-        terms = combine(found, holding, self._atoms, self._terms, self._listed, self._round)
-        holding.clear()
-        return standing(terms, self._terms, self._slots, evidence.notification.at, evidence.notification.when)
+        return combine(found, holding, self._atoms, self._terms, self._listed, self._round)
 
     def _listed(self, at: int) -> Numbers:
         ends = self._arrays["lists_ends"]
@@ -179,7 +184,9 @@ def _values(head: Head, arrays: Arrays) -> atom_indexes.Values:
     """The paths in their old order have their old sides."""
     values = atom_indexes.Values()
     for place, path in enumerate(head.paths):
-        values.at(path).map(_mapped(arrays, 2 * place), _mapped(arrays, 2 * place + 1))
+        index = values.at(path)
+        index.hold()
+        values.ordered |= {index.side + at: _mapped(arrays, 2 * place + at) for at in (0, 1)}
     for at, place, how, constant in head.compared:
         path = head.paths[place]
         values.add(at, Exists(path) if how is None else Compare(path, how, constant))

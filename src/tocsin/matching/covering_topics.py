@@ -12,14 +12,13 @@ BUDGET = 10_000  # paths looked at; expressions that need more are taken as not 
 _OTHER = "\0"  # in no name, hence of none that an expression mentions
 
 
-def topics_cover(wide: TopicIs, narrow: TopicIs) -> bool:
+def topics_cover(wide: TopicIs, narrow: TopicIs, budget: int = BUDGET) -> bool:
     """True only if every topic that `narrow` matches is matched by `wide`.
 
     Inclusion of regular languages, by derivatives: what remains of an expression after one topic name is again a set
     of paths. The names worth trying are those the paths begin with, and one that none of them mentions.
     """
     start = frozenset(wide.alternatives)
-    budget = BUDGET
     for path in narrow.alternatives:
         budget = _spend(start, frozenset((path,)), budget)
         if budget < 0:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from tocsin.matching.atoms import terms_of
+from tocsin.matching.atoms import Term, terms_of
 from tocsin.matching.combination import Combination
 from tocsin.matching.compiled import Compiled
 from tocsin.matching.evidence import Evidence
@@ -13,7 +13,7 @@ from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
 from tocsin.matching.services import notifier_of
 from tocsin.matching.statistics import NO_STATISTICS, Statistics
-from tocsin.matching.topics import TopicIndex
+from tocsin.matching.topics import TopicIndex, size_of
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
@@ -67,9 +67,10 @@ class Engine:
         if asks_the_same and subscription.state != "ended":
             self._exchange(subscription)
             return
+        terms = [] if _is_plain(subscription) or subscription.state == "ended" else terms_of(subscription)
         self.remove(subscription.id)
         if subscription.state != "ended":
-            self._add(subscription)
+            self._add(subscription, terms)
 
     def remove(self, subscription: SubscriptionId) -> None:
         """It leaves the index, if it is there, though it may go on elsewhere."""
@@ -154,9 +155,9 @@ class Engine:
                 found.undecided.append((each, str(problem)))
         return found
 
-    def _add(self, subscription: Subscription) -> None:
+    def _add(self, subscription: Subscription, terms: list[Term]) -> None:
         if not _is_plain(subscription):
-            slot = self._slots[subscription.id] = self._combined.add(subscription, terms_of(subscription))
+            slot = self._slots[subscription.id] = self._combined.add(subscription, terms)
             if slot == len(self._at_slot):
                 self._at_slot.append(subscription)
             else:
@@ -199,7 +200,7 @@ class Engine:
     def _remember(self, topic: Topic) -> list[Subscription]:
         names = sorted((*self._topics.match(topic), *self._generic))
         found = [self._subscriptions[name] for name in names]
-        self._room -= len(found) + 1
+        self._room -= len(found) + size_of(topic)
         if self._room < 0:
             self._forget()
         self._candidates[topic] = found

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from math import inf, nan
+from typing import TypeVar
 
 import msgspec
 
-from tocsin.markup import xml
 from tocsin.markup.conditions import Attribute, Constant, JsonPath, Path, XmlPath
-from tocsin.markup.xml import Element, MarkupError
+from tocsin.markup.xml import Element
+from tocsin.matching.envelopes import Envelopes, parsed
 from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
 from tocsin.matching.xml_values import values_at
 from tocsin.mediation import cloudevents
 from tocsin.mediation.actions import action_of
-from tocsin.mediation.dialects import customise
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in
 from tocsin.model.declared import Producer
 from tocsin.model.filters import Content
@@ -27,6 +27,7 @@ from tocsin.model.subscription import Subscription
 
 MISSING = msgspec.UNSET
 Values = tuple[Constant, ...]
+T = TypeVar("T")
 
 
 class NobodyJudges:
@@ -36,23 +37,25 @@ class NobodyJudges:
         del document
         raise Undecided(f"nothing here can evaluate the {asked.language} expression {asked.text[:80]!r}")
 
+    def written(self, size: int) -> None:
+        """Nobody waits."""
+
 
 class Evidence:
     def __init__(
         self, notification: Notification, known: Known, judge: Judge | None = None, base_url: str = ""
     ) -> None:
         self.notification, self.known = notification, known
-        self._judge, self._base_url = judge or NobodyJudges(), base_url
-        self._judged: dict[tuple[Content, bytes], bool | Undecided] = {}
+        self._judge, self._envelopes = judge or NobodyJudges(), Envelopes(notification, base_url)
+        self._judged: dict[Content, bool | Undecided] = {}
         self._values: dict[Path, Values] = {}
-        self._parsed: dict[bytes, Element | None] = {}
         self._points: dict[str, Point | None] = {}
 
     @cached_property
     def document(self) -> Element | None:
         """The payload's element; None when it is not XML."""
         payload = self.notification.payload
-        return self.parsed(payload.data) if "xml" in payload.media_type else None
+        return parsed(payload.data) if "xml" in payload.media_type else None
 
     @cached_property
     def json(self) -> object:
@@ -88,6 +91,12 @@ class Evidence:
         return self.known.producers.get(self.notification.producer)
 
     @cached_property
+    def properties(self) -> Element | None:
+        """Of its producer; None when it has none declared."""
+        producer = self.producer
+        return None if producer is None or not producer.properties else parsed(producer.properties)
+
+    @cached_property
     def content_topic(self) -> str | None:
         return self.notification.attribute(CONTENT_TOPIC)
 
@@ -117,42 +126,47 @@ class Evidence:
 
     def envelope(self, subscription: Subscription) -> bytes:
         """As it would be delivered (WSE 2004/08 s2.2: the filter sees the whole message)."""
+        return self._for_one(self._envelopes.written, subscription)
+
+    def envelope_tree(self, subscription: Subscription) -> Element | None:
+        """The same, until the next is asked for."""
+        return self._for_one(self._envelopes.tree, subscription)
+
+    def _for_one(self, write: Callable[[Subscription], T], subscription: Subscription) -> T:
+        """It is another for each subscriber, so each costs as much as the message is long, and none is kept."""
+        self._judge.written(len(self.notification.payload.data))
         try:
-            return customise(self.notification, subscription, self._base_url)[1]
+            return write(subscription)
         except Refusal as refusal:
             raise Undecided(f"the message cannot be written for its subscriber: {refusal.text}") from None
 
-    def parsed(self, document: bytes) -> Element | None:
-        if document not in self._parsed:
-            try:
-                self._parsed[document] = xml.parse(document)
-            except MarkupError:
-                self._parsed[document] = None
-        return self._parsed[document]
-
     def judged(self, asked: Content, document: bytes) -> bool:
-        key = (asked, document)
-        found = self._judged.get(key)
+        """What is about the message itself, and not about an envelope, is the same for all who ask."""
+        if asked.over == "envelope":
+            return self._judge.judge(asked, document)
+        found = self._judged.get(asked)
         if found is None:
             try:
                 found = self._judge.judge(asked, document)
             except Undecided as problem:
                 found = problem
-            self._judged[key] = found
+            self._judged[asked] = found
         if isinstance(found, Undecided):
             raise found
         return found
 
 
 def _at(value: object, steps: tuple[str | int, ...]) -> Values:
-    """Objects and arrays at the end of a path exist, and are equal to no constant."""
     for step in steps:
         value = _below(value, step)
-    if value is MISSING:
-        return ()
+    return () if value is MISSING else (constant_of(value),)
+
+
+def constant_of(value: object) -> Constant:
+    """What it is compared as; objects and arrays are equal to no constant."""
     if isinstance(value, int) and not isinstance(value, bool):
-        return (_as_float(value),)
-    return (value,) if value is None or isinstance(value, str | float | bool) else (STRUCTURE,)
+        return _as_float(value)
+    return value if value is None or isinstance(value, str | float | bool) else STRUCTURE
 
 
 def _below(value: object, step: str | int) -> object:

@@ -5,13 +5,14 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from tocsin.markup.conditions import ExpressionError
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.explaining_content import content_part
 from tocsin.matching.explaining_topics import topic_reason
 from tocsin.matching.filters import satisfies
-from tocsin.matching.judging import Judge
+from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
-from tocsin.matching.parts import Part, all_of, any_of, leaf, negation
+from tocsin.matching.parts import MOST_PARTS, Part, Room, Telling, Verdict, leaf
 from tocsin.matching.wording import coordinate_text, filter_text, listed, shortened, side_text
 from tocsin.mediation.times import timestamp
 from tocsin.model.filters import (
@@ -34,11 +35,12 @@ from tocsin.model.subscription import Subscription
 
 
 class Explanation(Struct, frozen=True):
-    """`wanted` is None when a filter could not be evaluated; `because` is one sentence."""
+    """`wanted` is None when a filter could not be evaluated; `because` is one sentence; `more` parts are left out."""
 
     wanted: bool | None
     because: str
     parts: tuple[Part, ...]
+    more: int = 0
 
 
 def explain(
@@ -47,12 +49,13 @@ def explain(
     known: Known,
     judge: Judge | None = None,
     base_url: str = "",
+    most: int = MOST_PARTS,
 ) -> Explanation:
-    """The subscription as the notification met it; all its filters are looked at, also behind the one that decided."""
-    evidence = Evidence(notification, known, judge, base_url)
-    filters = (_part(evidence, each, subscription) for each in subscription.filters)
-    whole = all_of("", (*_frame(subscription, notification), *filters))
-    return Explanation(_WANTED[whole.verdict], _because(whole), whole.parts)
+    """The subscription as the notification met it; filters behind the one that decided are looked at, too, while there
+    is room for them."""
+    explaining = _Explaining(Evidence(notification, known, judge, base_url), subscription, Room(most))
+    whole = explaining.whole((*_frame(subscription, notification), *subscription.filters))
+    return Explanation(_WANTED[whole.verdict], _because(whole), whole.parts, whole.more)
 
 
 _WANTED: dict[str, bool | None] = {"yes": True, "no": False, "undecided": None}
@@ -64,9 +67,9 @@ def _because(whole: Part) -> str:
     match whole.parts:
         case ():
             return "it asks for everything"
-        case (only,):
+        case (only,) if not whole.more:
             return only.said()
-    return f"all of its {len(whole.parts)} filters hold"
+    return f"all of its {len(whole.parts) + whole.more} filters hold"
 
 
 def _frame(subscription: Subscription, notification: Notification) -> Iterable[Part]:
@@ -85,22 +88,44 @@ def _frame(subscription: Subscription, notification: Notification) -> Iterable[P
         yield leaf(f"until {timestamp(subscription.expires)}", False, f"the subscription had expired, {accepted}")
 
 
-def _part(evidence: Evidence, asked: Filter, subscription: Subscription) -> Part:
-    match asked:
-        case AllOf((only,)) | AnyOf((only,)):
-            return _part(evidence, only, subscription)
-        case AllOf(filters):
-            return all_of(filter_text(asked), [_part(evidence, each, subscription) for each in filters])
-        case AnyOf(filters):
-            return any_of(filter_text(asked), [_part(evidence, each, subscription) for each in filters])
-        case Not(negated):
-            return negation(filter_text(asked), _part(evidence, negated, subscription))
-        case Content():
-            return content_part(evidence, asked, subscription)
-        case InBox():
-            return _box(evidence, asked)
-        case _:
-            return leaf(filter_text(asked), satisfies(evidence, asked, subscription), _reason(evidence, asked))
+class _Explaining:
+    def __init__(self, evidence: Evidence, subscription: Subscription, room: Room) -> None:
+        self._evidence, self._subscription, self._room = evidence, subscription, room
+        self._telling = Telling[Filter | Part](room, self._part, self._verdict)
+
+    def whole(self, asked: Sequence[Filter | Part]) -> Part:
+        return self._telling.all_of("", asked)
+
+    def _part(self, asked: Filter | Part) -> Part:
+        match asked:
+            case Part():
+                return asked
+            case AllOf((only,)) | AnyOf((only,)):
+                return self._part(only)
+            case AllOf(filters):
+                return self._telling.all_of(self._text(asked), filters)
+            case AnyOf(filters):
+                return self._telling.any_of(self._text(asked), filters)
+            case Not(negated):
+                return self._telling.negation(self._text(asked), negated)
+            case Content():
+                return content_part(self._evidence, asked, self._subscription, self._room)
+            case InBox():
+                return _box(self._evidence, asked, self._room)
+            case _:
+                holds = satisfies(self._evidence, asked, self._subscription)
+                return leaf(self._text(asked), holds, _reason(self._evidence, asked))
+
+    def _verdict(self, asked: Filter | Part) -> Verdict:
+        if isinstance(asked, Part):
+            return asked.verdict
+        try:
+            return "yes" if satisfies(self._evidence, asked, self._subscription) else "no"
+        except (ExpressionError, Undecided):
+            return "undecided"
+
+    def _text(self, asked: Filter) -> str:
+        return filter_text(asked, self._evidence.known.spaces)
 
 
 Plain = TopicIs | TypeIs | ProducerIs | ActionIs | AttributeIs | ForNotifier
@@ -150,16 +175,17 @@ def _attribute_reason(evidence: Evidence, asked: AttributeIs) -> str:
     return f"it has no attribute {asked.name}" if value is None else f"{asked.name} is {shortened(value)!r}"
 
 
-def _box(evidence: Evidence, asked: InBox) -> Part:
-    space, point, what = evidence.known.spaces.get(asked.space), evidence.point(asked.space), filter_text(asked)
+def _box(evidence: Evidence, asked: InBox, room: Room) -> Part:
+    space, point = evidence.known.spaces.get(asked.space), evidence.point(asked.space)
+    what = filter_text(asked, evidence.known.spaces)
     if space is None or point is None:
         return Part(what, "does not apply", _nowhere(evidence, asked.space))
     sides = zip(space.dimensions, point, asked.sides, strict=True)
-    return all_of(f"content topic {_box_text(asked, space.dimensions)}", [_side(*each) for each in sides])
+    telling = Telling[_Side](room, lambda each: _side(*each), lambda each: "yes" if each[1] in each[2] else "no")
+    return telling.all_of(what, list(sides))
 
 
-def _box_text(asked: InBox, dimensions: Sequence[Dimension]) -> str:
-    return f"{asked.space}:{'/'.join(map(side_text, asked.sides, dimensions))}"
+_Side = tuple[Dimension, Coordinate, Side]
 
 
 def _side(dimension: Dimension, value: Coordinate, side: Side) -> Part:

@@ -23,7 +23,7 @@ from tocsin.matching.conditions import Values, ValuesAt, compares, holds, number
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import document_for, values_for
 from tocsin.matching.judging import Undecided
-from tocsin.matching.parts import Part, all_of, any_of, leaf, negation
+from tocsin.matching.parts import Part, Room, Telling, leaf
 from tocsin.matching.reading import condition_of
 from tocsin.matching.wording import Prefixes, condition_text, constant_text, filter_text, listed, path_text
 from tocsin.model.filters import Content
@@ -38,15 +38,15 @@ _OVER = {
 }
 
 
-def content_part(evidence: Evidence, asked: Content, subscription: Subscription) -> Part:
+def content_part(evidence: Evidence, asked: Content, subscription: Subscription, room: Room) -> Part:
     what = filter_text(asked)
     try:
-        return _decided(evidence, asked, subscription, what)
+        return _decided(evidence, asked, subscription, what, room)
     except (ExpressionError, Undecided) as problem:
         return Part(what, "undecided", f"it could not be evaluated: {problem}")
 
 
-def _decided(evidence: Evidence, asked: Content, subscription: Subscription, what: str) -> Part:
+def _decided(evidence: Evidence, asked: Content, subscription: Subscription, what: str, room: Room) -> Part:
     condition = condition_of(asked)
     if condition is None:
         document = document_for(evidence, asked, subscription)
@@ -57,8 +57,8 @@ def _decided(evidence: Evidence, asked: Content, subscription: Subscription, wha
     values = values_for(evidence, asked, subscription)
     if values is None:
         return _inapplicable(evidence, asked, what)
-    found = _condition(condition, values, {uri: prefix for prefix, uri in asked.namespaces})
-    return Part(what, found.verdict, found.why, found.parts)
+    prefixes = {uri: prefix for prefix, uri in asked.namespaces}
+    return _Conditions(values, prefixes, room).part(condition, what)
 
 
 def _inapplicable(evidence: Evidence, asked: Content, what: str) -> Part:
@@ -81,29 +81,37 @@ def _why_inapplicable(evidence: Evidence, asked: Content) -> str:
     return f"the payload is {media_type or 'of no known kind'}, and this is asked of {kind}"
 
 
-def _condition(condition: Condition, values: ValuesAt, prefixes: Prefixes) -> Part:
-    what = condition_text(condition, prefixes)
-    match condition:
-        case Compare(path, how, constant):
-            found = values(path)
-            held = next((each for each in found if compares(path, each, how, constant)), _NONE)
-            place = path_text(path, prefixes)
-            if held is not _NONE:
-                return leaf(what, True, f"{place} is {_shown(path, held)}")
-            return leaf(what, False, _uncompared(path, place, found, how, constant))
-        case Exists(path):
-            found, place = values(path), path_text(path, prefixes)
-            return leaf(what, bool(found), f"{place} is there" if found else _nothing_at(path, place))
-        case Every(conditions):
-            return all_of(what, [_condition(each, values, prefixes) for each in conditions])
-        case Some(conditions):
-            return any_of(what, [_condition(each, values, prefixes) for each in conditions])
-        case Negated(negated):
-            return negation(what, _condition(negated, values, prefixes))
-        case Computed(term):
-            return leaf(what, holds(condition, values), _computed(term, values))
-        case _:
-            assert_never(condition)
+class _Conditions:
+    def __init__(self, values: ValuesAt, prefixes: Prefixes, room: Room) -> None:
+        self._values, self._prefixes = values, prefixes
+        self._telling = Telling[Condition](room, self.part, lambda each: "yes" if holds(each, values) else "no")
+
+    def part(self, condition: Condition, what: str = "") -> Part:
+        """`what` has it as it was written, which need not be put together again."""
+        what = what or condition_text(condition, self._prefixes)
+        match condition:
+            case Compare():
+                return self._compare(condition, what)
+            case Exists(path):
+                found, place = self._values(path), path_text(path, self._prefixes)
+                return leaf(what, bool(found), f"{place} is there" if found else _nothing_at(path, place))
+            case Every(conditions):
+                return self._telling.all_of(what, conditions)
+            case Some(conditions):
+                return self._telling.any_of(what, conditions)
+            case Negated(negated):
+                return self._telling.negation(what, negated)
+            case Computed(term):
+                return leaf(what, holds(condition, self._values), _computed(term, self._values))
+            case _:
+                assert_never(condition)
+
+    def _compare(self, asked: Compare, what: str) -> Part:
+        path, found, place = asked.path, self._values(asked.path), path_text(asked.path, self._prefixes)
+        held = next((each for each in found if compares(path, each, asked.how, asked.value)), _NONE)
+        if held is not _NONE:
+            return leaf(what, True, f"{place} is {_shown(path, held)}")
+        return leaf(what, False, _uncompared(path, place, found, asked.how, asked.value))
 
 
 _NONE = object()

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from tocsin.markup.conditions import ExpressionError, XmlPath
+from tocsin.markup.xml import Element
 from tocsin.matching.conditions import ValuesAt, holds
 from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.judging import Undecided
@@ -23,6 +24,7 @@ from tocsin.model.filters import (
     TopicIs,
     TypeIs,
 )
+from tocsin.model.space import Point, Side
 from tocsin.model.subscription import Subscription
 
 
@@ -39,7 +41,7 @@ def satisfies(evidence: Evidence, asked: Filter, subscription: Subscription) -> 
             return evidence.notification.producer in addresses or not evidence.categories.isdisjoint(categories)
         case InBox(space, sides):
             point = evidence.point(space)
-            return point is not None and all(each in side for each, side in zip(point, sides, strict=True))
+            return is_inside(point, sides)
         case Content():
             return content_holds(evidence, asked, subscription)
         case ActionIs(actions):
@@ -98,6 +100,13 @@ def is_judged(asked: Content) -> bool:
         return True
 
 
+def is_inside(point: Point | None, sides: tuple[Side, ...]) -> bool:
+    """What lies in no such space is in no box of it; a space that was declared otherwise then is another."""
+    if point is None or len(point) != len(sides):
+        return False
+    return all(each in side for each, side in zip(point, sides, strict=True))
+
+
 def content_holds(evidence: Evidence, asked: Content, subscription: Subscription) -> bool:
     """What is about another kind of payload does not apply, and matches nothing."""
     try:
@@ -115,9 +124,12 @@ def values_for(evidence: Evidence, asked: Content, subscription: Subscription) -
     """Where the values of an expression's paths are found; None when it does not apply."""
     if asked.over in ("payload", "attributes"):
         return evidence.values if applies(evidence, asked) else None
-    document = document_for(evidence, asked, subscription)
-    root = None if document is None else evidence.parsed(document)
+    root = _tree_for(evidence, asked, subscription)
     return None if root is None else lambda path: tuple(values_at(root, path)) if isinstance(path, XmlPath) else ()
+
+
+def _tree_for(evidence: Evidence, asked: Content, subscription: Subscription) -> Element | None:
+    return evidence.envelope_tree(subscription) if asked.over == "envelope" else evidence.properties
 
 
 def applies(evidence: Evidence, asked: Content) -> bool:

@@ -20,19 +20,22 @@ class Holding:
         self.atoms: list[int] = []
         self.arrays: list[Numbers] = []
         self.terms: list[Numbers] = []
-        self.sides: list[int] = []  # with a limit, and the limits
-        self.found: list[float] = []
+        self.found: dict[int, float] = {}  # limits by side
         self.limits = np.full(_LEAST, -inf)
 
     def clear(self) -> None:
-        if self.sides:
-            self.limits[self.sides] = -inf
-        self.atoms, self.arrays, self.terms, self.sides, self.found = [], [], [], [], []
+        if self.found:
+            self.limits[list(self.found)] = -inf
+        self.atoms, self.arrays, self.terms, self.found = [], [], [], {}
+
+    def raise_limit(self, side: int, limit: float) -> None:
+        if limit > self.found.get(side, -inf):
+            self.found[side] = limit
 
     def set_limits(self) -> None:
         """All at once: one by one they would cost more than all else."""
-        if self.sides:
-            self.limits[self.sides] = self.found
+        if self.found:
+            self.limits[list(self.found)] = list(self.found.values())
 
     def grow(self, sides: int) -> None:
         """Room for that many sides."""

@@ -13,3 +13,10 @@ class Judge(Protocol):
     def judge(self, asked: Content, document: bytes) -> bool:
         """Whether the expression holds of the document; raises `Undecided` when that cannot be told in time."""
         ...
+
+    def written(self, size: int) -> None:
+        """A message of that size is about to be written and looked through for one subscriber alone.
+
+        Raises `Undecided` where who waits for the verdicts must not wait any longer.
+        """
+        ...

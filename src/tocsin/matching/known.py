@@ -60,12 +60,12 @@ class Known:
         found = self._above.get((of, name))
         if found is None:
             found = _closed(name, parents)
-            if len(self._above) < MOST_REMEMBERED:
+            if len(self._above) < MOST_REMEMBERED and len(name) <= LONGEST_REMEMBERED:
                 self._above[of, name] = found
         return found
 
 
-MOST_REMEMBERED = 65_536  # names come from publishers, who may send ever new ones
+MOST_REMEMBERED, LONGEST_REMEMBERED = 65_536, 256  # names come from publishers, who may send ever new ones
 
 
 def _closed(name: str, parents: Mapping[str, tuple[str, ...]]) -> frozenset[str]:

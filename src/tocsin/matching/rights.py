@@ -1,10 +1,12 @@
 """What a principal may do: pure decisions over its rights."""
 
+from functools import lru_cache
+
 from tocsin.matching.covering import covers
 from tocsin.matching.topics import topic_matches
 from tocsin.model.access import Action, Principal
-from tocsin.model.filters import NOTHING, AllOf, AnyOf, Filter, TopicIs
-from tocsin.model.names import Topic
+from tocsin.model.filters import DESCEND, NOTHING, AllOf, AnyOf, Filter, TopicIs
+from tocsin.model.names import QName, Topic
 from tocsin.model.subscription import Subscription
 
 EVERYTHING: tuple[Filter, ...] = ()
@@ -25,7 +27,7 @@ def may_subscribe(principal: Principal, filters: tuple[Filter, ...]) -> bool:
 
 def may_manage(principal: Principal, subscription: Subscription) -> bool:
     """Its owner always may. Others need the right on all the topics it can match; a mailbox may get any."""
-    if _owns(principal, subscription):
+    if owns(principal, subscription):
         return True
     if subscription.filters == (NOTHING,):
         return may_manage_everything(principal)
@@ -33,14 +35,14 @@ def may_manage(principal: Principal, subscription: Subscription) -> bool:
 
 
 def may_pull(principal: Principal, subscription: Subscription) -> bool:
-    return _owns(principal, subscription) or may_manage_everything(principal)
+    return owns(principal, subscription) or may_manage_everything(principal)
 
 
 def may_manage_everything(principal: Principal) -> bool:
     return _may_all(principal, "manage", EVERYTHING)
 
 
-def _owns(principal: Principal, subscription: Subscription) -> bool:
+def owns(principal: Principal, subscription: Subscription) -> bool:
     return subscription.owner is not None and subscription.owner == principal.name
 
 
@@ -60,10 +62,45 @@ def _all_within(rights: TopicIs, asked: Filter) -> bool:
     """Whether all that a filter lets through is about these topics. What speaks of no topic may be about any."""
     match asked:
         case TopicIs():
-            return covers(rights, asked)
+            return _topics_within(rights, asked)
         case AllOf(filters):
             return any(_all_within(rights, each) for each in filters)
         case AnyOf(filters):
             return all(_all_within(rights, each) for each in filters)
         case _:
             return False
+
+
+@lru_cache(maxsize=1 << 15)
+def _topics_within(rights: TopicIs, asked: TopicIs) -> bool:
+    """Kept, as every list asks it of all subscriptions again; and mostly seen before all is tried."""
+    paths = asked.alternatives
+    if all(_is_below(rights, path) for path in paths):
+        return True
+    if not all(topic_matches(rights, example) for path in paths if (example := _example(path)).steps):
+        return False
+    return all(_names_one(path) for path in paths) or covers(rights, asked)
+
+
+_Path = tuple[QName | str, ...]
+_OTHER = "\0"  # in no name
+
+
+def _is_below(rights: TopicIs, path: _Path) -> bool:
+    """Whether it begins as one that has all below it (`a/b//.`)."""
+    return any(each[-1:] == (DESCEND,) and path[: len(each) - 1] == each[:-1] for each in rights.alternatives)
+
+
+def _names_one(path: _Path) -> bool:
+    return all(isinstance(step, QName) and step.local != "*" for step in path)
+
+
+def _example(path: _Path) -> Topic:
+    """The shortest topic that it matches, with a name that nobody has where any will do."""
+    return Topic(tuple(_any_name(step) for step in path if step != DESCEND))
+
+
+def _any_name(step: QName | str) -> QName:
+    if isinstance(step, str):
+        return QName(_OTHER, _OTHER)
+    return step if step.local != "*" else QName(step.namespace, _OTHER)

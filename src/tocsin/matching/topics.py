@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from itertools import accumulate
 from operator import or_
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from tocsin.model.filters import ANY, DESCEND, TopicIs
 from tocsin.model.names import QName, Topic
 
 Key = TypeVar("Key", bound=Hashable)
 ROOM = 1 << 20  # branches, keys and steps that are remembered; publishers may send ever new topics
+
+
+MOST_MENDED = 1_000  # states that one change may touch; it is cheaper to make them anew than to look at more
+_NOBODY: frozenset[Any] = frozenset()
+
+
+def size_of(topic: Topic) -> int:
+    """How much of the room a topic takes where it is remembered."""
+    return sum(map(_size, topic.steps))
+
+
+def _size(step: QName) -> int:
+    return 4 + (len(step.namespace) + len(step.local)) // 16
 
 
 def topic_matches(expression: TopicIs, topic: Topic) -> bool:
@@ -46,12 +59,15 @@ class _Branch(Generic[Key]):
         self.loops = loops
         self.keys: dict[Key, None] = {}
 
+    def below(self, step: QName | str) -> _Branch[Key] | None:
+        return self.descend if step == DESCEND else self.next.get(step)
+
     def grow(self, step: QName | str) -> _Branch[Key]:
         if step == DESCEND:
-            if self.descend is None:
-                self.descend = _Branch(loops=True)
+            self.descend = _Branch(loops=True)
             return self.descend
-        return self.next.setdefault(step, _Branch())
+        made = self.next[step] = _Branch()
+        return made
 
 
 class _State(Generic[Key]):
@@ -66,24 +82,28 @@ class _State(Generic[Key]):
 
 
 class TopicIndex(Generic[Key]):
-    """`match` walks all expressions at once. Where a step leads is remembered until a change, so that a topic costs one
-    look-up a step even if it never came before."""
+    """`match` walks all expressions at once. Where a step leads is remembered, so that a topic costs one look-up a step
+    even if it never came before; a change forgets only what it changes."""
 
     def __init__(self) -> None:
         self._root: _Branch[Key] = _Branch()
         self._start: _State[Key] | None = None
+        self._states: dict[int, list[_State[Key]]] = {}  # by the identity of a branch, those that it is part of
         self._room = ROOM
 
     def add(self, key: Key, expression: TopicIs) -> None:
-        self._start = None
         for path in expression.alternatives:
             branch = self._root
             for step in path:
-                branch = branch.grow(step)
+                below = branch.below(step)
+                if below is None:
+                    below = branch.grow(step)
+                    self._grown(branch, step)
+                branch = below
             branch.keys[key] = None
+            self._changed(branch)
 
     def remove(self, key: Key, expression: TopicIs) -> None:
-        self._start = None
         for path in expression.alternatives:
             self._prune(key, path)
 
@@ -92,17 +112,30 @@ class TopicIndex(Generic[Key]):
         for step in topic.steps:
             following = state.next.get(step)
             state = self._move(state, step) if following is None else following
+            if not state.branches:
+                return _NOBODY
         return self._keys(state) if state.keys is None else state.keys
 
     def _begin(self) -> _State[Key]:
         self._room = ROOM
-        self._start = _State(_closure([self._root]))
+        self._states.clear()
+        self._start = self._made(_closure([self._root]))
         return self._start
 
     def _move(self, state: _State[Key], step: QName) -> _State[Key]:
-        following = state.next[step] = _State(_closure(_step(state.branches, step)))
-        self._spend(1 + len(following.branches))
+        """That a step leads nowhere is not remembered: publishers may send ever new ones."""
+        branches = _closure(_step(state.branches, step))
+        if not branches:
+            return _State(branches)
+        following = state.next[step] = self._made(branches)
+        self._spend(2 * len(branches) + _size(step))
         return following
+
+    def _made(self, branches: list[_Branch[Key]]) -> _State[Key]:
+        state = _State(branches)
+        for branch in branches:
+            self._states.setdefault(id(branch), []).append(state)
+        return state
 
     def _keys(self, state: _State[Key]) -> frozenset[Key]:
         found = state.keys = frozenset(key for branch in state.branches for key in branch.keys)
@@ -115,14 +148,35 @@ class TopicIndex(Generic[Key]):
         if self._room < 0:
             self._start = None
 
+    def _grown(self, branch: _Branch[Key], step: QName | str) -> None:
+        """A new branch below it: another way on from its states, or, for `//`, another branch of these themselves."""
+        states = self._states.get(id(branch), ())
+        if step == DESCEND or len(states) > MOST_MENDED:
+            self._start = None
+            return
+        for state in states:
+            if isinstance(step, QName) and step.local != "*":
+                state.next.pop(step, None)
+            else:
+                state.next.clear()
+
+    def _changed(self, branch: _Branch[Key]) -> None:
+        states = self._states.get(id(branch), ())
+        if len(states) > MOST_MENDED:
+            self._start = None
+        for state in states:
+            state.keys = None
+
     def _prune(self, key: Key, path: tuple[QName | str, ...]) -> None:
+        """States keep branches that are cut off: nothing grows on these any more."""
         trail = [self._root]
         for step in path:
-            below = trail[-1].descend if step == DESCEND else trail[-1].next.get(step)
+            below = trail[-1].below(step)
             if below is None:
                 return
             trail.append(below)
         trail[-1].keys.pop(key, None)
+        self._changed(trail[-1])
         for step, parent, branch in zip(reversed(path), reversed(trail[:-1]), reversed(trail), strict=False):
             if branch.keys or branch.next or branch.descend:
                 return

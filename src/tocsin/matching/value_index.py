@@ -1,13 +1,15 @@
 """All comparisons with what stands at one path: equal ones by a look-up, ordered ones by the limit of their side."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import chain
 from math import inf, isnan, nextafter
 
 from tocsin.markup.conditions import Attribute, Compare, Constant, Exists, JsonPath, Path
 from tocsin.matching.conditions import integer, number
 from tocsin.matching.holding import Holding
-from tocsin.matching.ordered import Ordered
 
+Held = tuple[tuple[int, ...], tuple[tuple[int, float], ...]]  # atoms, and limits of sides
+_SIDES = ((0, 1.0), (1, -1.0))
 _BOOLEANS = {"true": (True,), "false": (False,)}
 
 
@@ -47,7 +49,6 @@ class ValueIndex:
 
     def __init__(self, path: Path, side: int) -> None:
         self.path, self.side = path, side
-        self.terms: dict[int, Ordered] = {}  # by side, those found by their bound
         self._is_json, self._is_attribute = isinstance(path, JsonPath), isinstance(path, Attribute)
         self._equal: dict[Hashable, int] = {}
         self._differs: dict[Hashable, int] = {}
@@ -87,9 +88,8 @@ class ValueIndex:
             case _:
                 self._ordered -= 1
 
-    def map(self, above: Ordered, below: Ordered) -> None:
-        """Terms of a snapshot, whose ordered atoms are nowhere else."""
-        self.terms = {self.side: above, self.side + 1: below}
+    def hold(self) -> None:
+        """One bound more."""
         self._ordered += 1
         self._numbers += 1
 
@@ -110,58 +110,33 @@ class ValueIndex:
         return None
 
     def match(self, values: Sequence[Constant], holding: Holding) -> None:
-        """Most paths have one value; that is worth a way of its own."""
-        if not values:
-            return
-        if self._exists >= 0:
-            holding.atoms.append(self._exists)
-        if len(values) == 1 and not self._is_attribute:
-            self._match_one(values[0], holding)
-        else:
-            self._match_all(values, holding)
-        if self._differs:
-            holding.atoms += self._different(values)
+        for each in values:
+            atoms, limits = self.of_value(each)
+            holding.atoms += atoms
+            for side, limit in limits:
+                holding.raise_limit(side, limit)
+        if self._differs and values:
+            holding.atoms += self.different(values)
 
-    def _match_one(self, value: Constant, holding: Holding) -> None:
-        find = self._equal.get
-        atom = find(value if type(value) is str else key_of(value))
-        if atom is not None:
-            holding.atoms.append(atom)
-        if not self._numbers:
-            return
-        if self._is_json:
-            if isinstance(value, float) and self._ordered and value == value:
-                self._limit(value, -value, holding)
-            return
-        converted = number(value)
-        if converted == converted:
-            if (atom := find(converted)) is not None:
-                holding.atoms.append(atom)
-            if self._ordered:
-                self._limit(converted, -converted, holding)
-
-    def _match_all(self, values: Sequence[Constant], holding: Holding) -> None:
-        numbers = [each for each in self._as_numbers(values) if each == each] if self._numbers else []
+    def of_value(self, value: Constant) -> Held:
+        """What one value makes hold, whatever others stand there; only that some value differs is not told."""
+        numbers = list(self._as_numbers(value)) if self._numbers else []
+        atoms = [self._exists] if self._exists >= 0 else []
         if self._equal:
             find = self._equal.get
-            keys = {*self._keys(values), *numbers}
-            holding.atoms += (atom for key in keys if (atom := find(key)) is not None)
-        if self._ordered and numbers:
-            self._limit(max(numbers), -min(numbers), holding)
+            atoms += (atom for key in (*self._keys(value), *numbers) if (atom := find(key)) is not None)
+        limits = [(self.side + at, sign * each) for each in numbers for at, sign in _SIDES] if self._ordered else []
+        return tuple(atoms), tuple(limits)
 
-    def _limit(self, highest: float, lowest: float, holding: Holding) -> None:
-        holding.sides += (self.side, self.side + 1)
-        holding.found += (highest, lowest)
-        if self.terms:
-            for side, limit in ((self.side, highest), (self.side + 1, lowest)):
-                if (terms := self.terms.get(side)) is not None and len(terms):
-                    holding.terms.append(terms.up_to(limit))
+    def differs(self) -> bool:
+        return bool(self._differs)
 
-    def _different(self, values: Sequence[Constant]) -> Iterator[int]:
+    def different(self, values: Iterable[Constant]) -> Iterator[int]:
         """Some value is another one: all hold as soon as there are two.
 
         What is not a number differs from every number (XPath 1.0 s3.4, IEEE 754).
         """
+        values = list(values)
         texts = set(map(key_of, values))
         numbers = {inf if isnan(each) else each for each in map(number, values)} if self._numbers else set()
         for key, atom in self._differs.items():
@@ -169,19 +144,35 @@ class ValueIndex:
             if len(offered) > 1 or key not in offered:
                 yield atom
 
-    def _keys(self, values: Iterable[Constant]) -> Iterator[Hashable]:
+    def _keys(self, value: Constant) -> Iterator[Hashable]:
         """XML and attributes are strings; an attribute may also be meant as a boolean (CloudEvents SQL s3.4)."""
-        for each in values:
-            yield key_of(each)
-            if self._is_attribute and isinstance(each, str) and (key := _BOOLEANS.get(each.lower())) is not None:
-                yield key
+        yield key_of(value)
+        if self._is_attribute and isinstance(value, str) and (key := _BOOLEANS.get(value.lower())) is not None:
+            yield key
 
-    def _as_numbers(self, values: Iterable[Constant]) -> Iterator[float]:
+    def _as_numbers(self, value: Constant) -> Iterator[float]:
+        """At most one, and never NaN."""
         if self._is_json:
-            return (each for each in values if isinstance(each, float))
-        if self._is_attribute:
-            return (found for each in values if (found := integer(each)) is not None)
-        return map(number, values)
+            found = value if isinstance(value, float) else None
+        else:
+            found = integer(value) if self._is_attribute else number(value)
+        if found is not None and found == found:
+            yield found
+
+
+class Group:
+    """The indexes of paths that have their values together, and what is known of values seen before."""
+
+    __slots__ = ("_indexes", "differing", "known")
+
+    def __init__(self, indexes: Sequence[ValueIndex]) -> None:
+        self._indexes = indexes
+        self.differing = [each for each in indexes if each.differs()]
+        self.known: dict[str, Held] = {}
+
+    def of_value(self, value: str) -> Held:
+        atoms, limits = zip(*(each.of_value(value) for each in self._indexes), strict=True)
+        return tuple(chain.from_iterable(atoms)), tuple(chain.from_iterable(limits))
 
 
 def key_of(value: Constant) -> Hashable:

@@ -1,6 +1,6 @@
 """Filters and conditions in words, for those who asked for them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
 from tocsin.markup import cesql_terms as terms
@@ -19,6 +19,7 @@ from tocsin.markup.conditions import (
     Some,
     XmlPath,
 )
+from tocsin.mediation.expressions import BoxAsSaid, box_text
 from tocsin.model.content_topic import write_box, write_point
 from tocsin.model.filters import (
     DESCEND,
@@ -40,10 +41,11 @@ from tocsin.model.space import Coordinate, Dimension, InformationSpace, Interval
 
 LONGEST = 120
 _CATEGORY = "category:"
+_NONE: Mapping[str, InformationSpace] = {}
 
 
-def filter_text(asked: Filter) -> str:
-    """The words are those of the dialects the filters come from."""
+def filter_text(asked: Filter, spaces: Mapping[str, InformationSpace] = _NONE) -> str:
+    """The words are those of the dialects the filters come from; times are told as such where their space is known."""
     match asked:
         case TopicIs():
             return f"topic {topic_text(asked)}"
@@ -51,8 +53,10 @@ def filter_text(asked: Filter) -> str:
             return f"type {' '.join(names)}"
         case ProducerIs(addresses, categories):
             return f"producer {' '.join((*addresses, *(_CATEGORY + each for each in categories)))}"
+        case BoxAsSaid():
+            return f"content topic {box_text(asked)}"
         case InBox(space, sides):
-            return f"content topic {space}:{'/'.join(map(side_text, sides))}"
+            return f"content topic {space}:{'/'.join(_side_texts(sides, spaces.get(space)))}"
         case Content(language, text, over):
             return f"{language} over {over} {text}"
         case ActionIs(actions):
@@ -62,11 +66,11 @@ def filter_text(asked: Filter) -> str:
         case ForNotifier(name):
             return f"from notifier {name}"
         case AllOf(filters):
-            return f"all ({', '.join(map(filter_text, filters))})"
+            return f"all ({', '.join(filter_text(each, spaces) for each in filters)})"
         case AnyOf(filters):
-            return f"any ({', '.join(map(filter_text, filters))})"
+            return f"any ({', '.join(filter_text(each, spaces) for each in filters)})"
         case Not(negated):
-            return f"not {filter_text(negated)}"
+            return f"not {filter_text(negated, spaces)}"
         case _:
             assert_never(asked)
 
@@ -81,6 +85,12 @@ def topic_path_text(path: tuple[QName | str, ...]) -> str:
     for step in path:
         text, joint = (text + DESCEND, "") if step == DESCEND else (f"{text}{joint}{step}", "/")
     return text if joint else f"{text}."
+
+
+def _side_texts(sides: Sequence[Side], space: InformationSpace | None) -> Iterable[str]:
+    if space is None or len(space.dimensions) != len(sides):
+        return map(side_text, sides)
+    return map(side_text, sides, space.dimensions)
 
 
 def side_text(side: Side, dimension: Dimension | None = None) -> str:

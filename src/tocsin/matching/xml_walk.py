@@ -10,92 +10,81 @@ from collections import defaultdict
 from collections.abc import Iterable
 from itertools import chain
 
-from tocsin.markup.conditions import Compare, Condition, Every, Step, XmlPath
+from tocsin.markup.conditions import Step, XmlPath
 from tocsin.markup.xml import Element
-from tocsin.matching.xml_values import has, leaves, names_of, string_value, text_nodes
+from tocsin.matching.xml_predicates import Predicates
+from tocsin.matching.xml_values import leaves, names_of, string_value, text_nodes
 
-MOST_KEPT = 262_144
+MOST_KEPT = 65_536
+LONGEST_KEPT = 1024
+FEW = 4  # attributes that are asked for one by one
 
-Found = defaultdict[XmlPath, list[str]]
-Key = tuple[str, str]  # an attribute, and the value it has to have
+Paths = tuple[XmlPath, ...]
+Found = defaultdict[Paths, list[str]]
 
 
 class Place:
     """Where some steps lead, and the paths that end there: as they are, or with a predicate."""
 
-    __slots__ = ("children", "descendants", "keyed", "plain", "step", "unkeyed", "up")
+    __slots__ = ("attributes", "children", "descendants", "leaves", "predicates", "step", "up")
 
     def __init__(self, up: Place | None = None, step: Step | None = None) -> None:
         self.up, self.step = up, step
         self.children: dict[str, Place] = {}
         self.descendants: dict[str, Place] = {}
-        self.plain: dict[XmlPath, None] = {}
-        self.unkeyed: dict[XmlPath, Condition] = {}
-        self.keyed: dict[Key, dict[XmlPath, Condition | None]] = {}  # None where the key is the predicate
+        self.leaves: dict[str, XmlPath] = {}  # the string value and the text nodes
+        self.attributes: dict[str, XmlPath] = {}
+        self.predicates: Predicates | None = None
 
     def below(self, step: Step) -> dict[str, Place]:
         return self.descendants if step.deep else self.children
 
-    def has_predicates(self) -> bool:
-        return bool(self.keyed or self.unkeyed)
-
     def is_empty(self) -> bool:
-        return not (self.plain or self.children or self.descendants or self.has_predicates())
+        return not (self.leaves or self.attributes or self.children or self.descendants or self.predicates)
 
     def enter(self, path: XmlPath) -> None:
-        key = None if path.having is None else key_of(path.having)
-        if path.having is None:
-            self.plain[path] = None
-        elif key is None:
-            self.unkeyed[path] = path.having
+        if path.having is not None:
+            if self.predicates is None:
+                self.predicates = Predicates()
+            self.predicates.enter(path, path.having)
+        elif path.leaf[:1] == "@":
+            self.attributes[path.leaf[1:]] = path
         else:
-            self.keyed.setdefault(key, {})[path] = None if isinstance(path.having, Compare) else path.having
+            self.leaves[path.leaf] = path
 
     def leave(self, path: XmlPath) -> None:
-        key = None if path.having is None else key_of(path.having)
-        if path.having is None:
-            del self.plain[path]
-        elif key is None:
-            del self.unkeyed[path]
+        if path.having is not None:
+            assert self.predicates is not None
+            self.predicates.leave(path, path.having)
+            self.predicates = self.predicates or None
+        elif path.leaf[:1] == "@":
+            del self.attributes[path.leaf[1:]]
         else:
-            del self.keyed[key][path]
-            if not self.keyed[key]:
-                del self.keyed[key]
-
-    def satisfied(self, element: Element) -> list[XmlPath]:
-        """The paths whose predicate holds of an element."""
-        found = [path for path, asked in self.unkeyed.items() if has(element, asked)]
-        for key in element.items() if self.keyed else ():
-            keyed = self.keyed.get(key)  # type: ignore[arg-type]
-            if keyed is not None:
-                found += [path for path, asked in keyed.items() if asked is None or has(element, asked)]
-        return found
-
-
-def key_of(asked: Condition) -> Key | None:
-    """An equality without which the predicate does not hold: of thousands of items by name, few are looked at."""
-    match asked:
-        case Compare(path=XmlPath(leaf=leaf), how="=", value=str(value)):
-            return leaf[1:], value
-        case Every(conditions):
-            return next(filter(None, map(key_of, conditions)), None)
-    return None
+            del self.leaves[path.leaf]
 
 
 class State:
-    """The places that an element is at, and those from which any below it may go on with a `//` step."""
+    """The places that an element is at, and those from which any below it may go on with a `//` step.
 
-    __slots__ = ("attributes", "deep", "goes_on", "here", "next", "predicates", "takes", "texts", "wholes")
+    After each change it is made again: so it refers to the attributes of its places, and copies only few.
+    """
+
+    __slots__ = (
+        *("attributes", "deep", "goes_on", "here", "named", "next"),
+        *("predicates", "tables", "takes", "texts", "wholes"),
+    )
 
     def __init__(self, here: frozenset[Place], deep: frozenset[Place]) -> None:
         self.here, self.deep = here, deep
         self.next: dict[object, State] = {}
-        paths = [path for place in here for path in place.plain]
-        self.attributes = tuple((path, path.leaf[1:]) for path in paths if path.leaf[:1] == "@")
-        self.texts = tuple(path for path in paths if path.leaf == "text()")
-        self.wholes = tuple(path for path in paths if not path.leaf)
-        self.predicates = tuple(place for place in here if place.has_predicates())
-        self.takes = bool(paths or self.predicates)
+        self.named: dict[str, tuple[XmlPath, ...]] = {}  # by the attributes that were seen
+        self.tables = tuple(place.attributes for place in here if place.attributes)
+        few = sum(map(len, self.tables)) <= FEW
+        self.attributes = tuple(chain.from_iterable(map(dict.items, self.tables))) if few else ()
+        self.texts = tuple(place.leaves["text()"] for place in here if "text()" in place.leaves)
+        self.wholes = tuple(place.leaves[""] for place in here if "" in place.leaves)
+        self.predicates = tuple(place.predicates for place in here if place.predicates is not None)
+        self.takes = bool(self.tables or self.texts or self.wholes or self.predicates)
         self.goes_on = bool(deep) or any(place.children for place in here)
 
 
@@ -120,7 +109,7 @@ class Walk:
             if step.name not in below:
                 below[step.name] = Place(place, step)
             place = below[step.name]
-        if path.having is None or not place.has_predicates():
+        if path.having is None or place.predicates is None:
             self._forget()
         place.enter(path)
 
@@ -134,16 +123,24 @@ class Walk:
         for step in path.steps:
             place = place.below(step)[step.name]
         place.leave(path)
-        if path.having is None or not place.has_predicates():
+        if path.having is None or place.predicates is None:
             self._forget()
             _prune(place)
 
     def values(self, root: Element) -> dict[XmlPath, list[str]]:
         """Those of every path that has any."""
+        found: dict[XmlPath, list[str]] = {}
+        for paths, values in self.grouped(root).items():
+            for path in paths:
+                found.setdefault(path, []).extend(values)
+        return found
+
+    def grouped(self, root: Element) -> dict[Paths, list[str]]:
+        """The same, by paths that have these values together; a path may be in several groups."""
         found: Found = defaultdict(list)
         state = self._start.next.get(root.tag) or self._way(self._start, root.tag)
         if state.takes:
-            _take(root, state, found)
+            self._take(root, state, found)
         waiting = [(root, state)] if state.goes_on else []
         while waiting:
             element, state = waiting.pop()
@@ -152,7 +149,7 @@ class Walk:
                 tag = child.tag
                 after = ways.get(tag) or self._way(state, tag)
                 if after.takes:
-                    _take(child, after, found)
+                    self._take(child, after, found)
                 if after.goes_on and len(child):
                     waiting.append((child, after))
         found.default_factory = None
@@ -167,12 +164,28 @@ class Walk:
         self._start = State(frozenset((self._document,)), _deep((self._document,)))
 
     def _way(self, state: State, tag: object) -> State:
+        if not isinstance(tag, str):
+            return _NOWHERE
+        after = self._after(state, tag)
+        if self._keeps(tag):
+            state.next[tag] = after
+        return after
+
+    def _named(self, state: State, name: str) -> tuple[XmlPath, ...]:
+        paths = tuple(each[name] for each in state.tables if name in each)
+        if self._keeps(name):
+            self._kept += len(paths)
+            state.named[name] = paths
+        return paths
+
+    def _keeps(self, name: str) -> bool:
         """Strangers choose the names in documents: what is kept for these has a limit."""
         if self._kept >= MOST_KEPT:
             self._forget()
-        self._kept += 1
-        after = state.next[tag] = self._after(state, tag) if isinstance(tag, str) else _NOWHERE
-        return after
+        if len(name) > LONGEST_KEPT:
+            return False
+        self._kept += 1 + len(name) // 64
+        return True
 
     def _after(self, state: State, tag: str) -> State:
         names = names_of(tag)
@@ -190,6 +203,43 @@ class Walk:
             self._kept += len(here) + len(deep)
         return known
 
+    def _take(self, element: Element, state: State, found: Found) -> None:
+        if state.wholes:
+            found[state.wholes].append(string_value(element))
+        if state.texts and (texts := list(text_nodes(element))):
+            found[state.texts] += texts
+        for name, path in state.attributes:
+            if (given := element.get(name)) is not None:
+                found[(path,)].append(given)
+        if state.tables and not state.attributes:
+            self._take_named(element, state, found)
+        if state.predicates:
+            _take_satisfied(element, state, found)
+
+    def _take_named(self, element: Element, state: State, found: Found) -> None:
+        """By the attributes that are there: thousands may be asked for."""
+        for name, value in _items(element):
+            paths = state.named.get(name)
+            paths = self._named(state, name) if paths is None else paths
+            if paths:
+                found[paths].append(value)
+
+
+def _take_satisfied(element: Element, state: State, found: Found) -> None:
+    items = _items(element)
+    known: dict[str, tuple[str, ...]] = {}  # thousands of predicates may ask for the same
+    for predicates in state.predicates:
+        for path in predicates.satisfied(items):
+            leaf = path.leaf
+            if leaf not in known:
+                known[leaf] = tuple(leaves(element, leaf))
+            if known[leaf]:
+                found[(path,)] += known[leaf]
+
+
+def _items(element: Element) -> list[tuple[str, str]]:
+    return element.items()  # type: ignore[return-value]
+
 
 def _deep(places: Iterable[Place]) -> frozenset[Place]:
     return frozenset(place for place in places if place.descendants)
@@ -199,21 +249,3 @@ def _prune(place: Place) -> None:
     while place.up is not None and place.step is not None and place.is_empty():
         del place.up.below(place.step)[place.step.name]
         place = place.up
-
-
-def _take(element: Element, state: State, found: Found) -> None:
-    if state.wholes:
-        whole = string_value(element)
-        for path in state.wholes:
-            found[path].append(whole)
-    for path, name in state.attributes:
-        value = element.get(name)
-        if value is not None:
-            found[path].append(value)
-    for value in text_nodes(element) if state.texts else ():
-        for path in state.texts:
-            found[path].append(value)
-    for place in state.predicates:
-        for path in place.satisfied(element):
-            for value in leaves(element, path.leaf):
-                found[path].append(value)

@@ -63,7 +63,7 @@ class _Reader:
     """Of one subscription, which may not ask too much."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self._count = self._characters = 0
 
     def several(self, filters: object, what: str, depth: int = 0, least: int = 1) -> tuple[Filter, ...]:
         if not isinstance(filters, list):
@@ -92,9 +92,9 @@ class _Reader:
             case "not":
                 return Not(self.one(inside, depth))
             case "sql":
-                return expressions.content("cesql", _said(dialect, inside).text, "attributes", {})
+                return expressions.content("cesql", self._said(dialect, inside).text, "attributes", {})
             case _ if dialect in OURS:
-                return _ours(dialect, _said(dialect, inside))
+                return _ours(dialect, self._said(dialect, inside))
         raise Refusal(
             "unsupported-filter", f"the filter dialect {dialect[:80]!r} is not supported; {', '.join(DIALECTS)} are"
         )
@@ -104,6 +104,13 @@ class _Reader:
             raise _bad(f'{how} needs an object of attributes and values, such as {{"type": "com.example.alert"}}')
         self._counted(len(inside))
         return AllOf(tuple(_attribute(how, name, value) for name, value in inside.items()))
+
+    def _said(self, dialect: str, inside: object) -> "_Said":
+        said = _said(dialect, inside)
+        self._characters += len(said.text)
+        if self._characters > expressions.MOST_TOGETHER:
+            raise _bad(expressions.TOO_MUCH)
+        return said
 
     def _counted(self, more: int) -> None:
         self._count += more

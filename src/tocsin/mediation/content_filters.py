@@ -1,6 +1,7 @@
 """Filters as the SOAP dialects write them. What is not understood is refused by name, never passed over."""
 
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 
 from tocsin.markup.xml import Element
 from tocsin.mediation import expressions
@@ -9,12 +10,13 @@ from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, JSONPATH, PRODUCE
 from tocsin.mediation.namespaces import (
     DPWS_ACTIONS,
     ONVIF_ITEM_FILTER,
+    TOPICS,
     WSE_2011,
     WSE_TOPIC_FILTER,
     WSN,
     XPATH_10,
 )
-from tocsin.mediation.topics import DIALECTS, dialect_of, filter_of, topic_filter
+from tocsin.mediation.topics import DIALECTS, dialect_of, topic_filter
 from tocsin.model.filters import Content, Filter, Language, Over
 from tocsin.model.names import QName, qname
 from tocsin.model.refusal import Reason, Refusal
@@ -32,6 +34,7 @@ EVENT_DIALECTS = (
     JSONPATH,
     CESQL,
 )
+MOST = 256  # filters in one subscription
 _TOPIC_EXPRESSION = f"{{{WSN}}}TopicExpression"
 _Languages = Mapping[str, tuple[Language, Over]]
 _OF_CONTENT: _Languages = {
@@ -51,8 +54,32 @@ _OF_EVENTS: _Languages = {
 
 
 def wsn_filter(element: Element | None) -> tuple[Filter, ...]:
-    """WSN 1.3 s4.2: any number of filter elements."""
-    return tuple(_child(child) for child in element if isinstance(child.tag, str)) if element is not None else ()
+    """WSN 1.3 s4.2: any number of filter elements, within reason."""
+    if element is None:
+        return ()
+    if beside := "".join((element.text or "", *(each.tail or "" for each in element))).strip():
+        text = f"there is text beside the filters, {beside[:80]!r}; say it in an element such as MessageContent"
+        raise Refusal("unsupported-filter", text, qname(str(element.tag)))
+    children = [child for child in element if isinstance(child.tag, str)]
+    _check_size(children)
+    return tuple(map(_child, children))
+
+
+def _check_size(children: list[Element]) -> None:
+    if len(children) > MOST:
+        raise Refusal("unsupported-filter", f"more than {MOST} filters", qname(str(children[MOST].tag)))
+    for child, characters in zip(children, accumulate(len(text_of(each)) for each in children), strict=True):
+        if characters > expressions.MOST_TOGETHER:
+            raise Refusal("unsupported-filter", expressions.TOO_MUCH, qname(str(child.tag)))
+
+
+def _text(element: Element, reason: Reason, about: QName | None = None) -> str:
+    """Of an expression, which is text alone."""
+    inside = next((each for each in element if isinstance(each.tag, str)), None)
+    if inside is not None:
+        name = qname(str(element.tag)).local
+        raise Refusal(reason, f"{name} is an expression, in which the element {inside.tag} cannot be", about)
+    return text_of(element)
 
 
 def _child(child: Element) -> Filter:
@@ -65,12 +92,13 @@ def _child(child: Element) -> Filter:
 
 def _topic(element: Element) -> Filter:
     """Beside the dialects of WS-Topics, content topics and types: both say what a message is about."""
+    text = _text(element, "bad-topic-expression")
     match dialect_of(element):
         case expressions.CONTENT_TOPIC:
-            return expressions.box(text_of(element))
+            return expressions.box(text)
         case expressions.TYPE:
-            return expressions.types(text_of(element), element.nsmap, "bad-topic-expression")
-    return filter_of(element)
+            return expressions.types(text, element.nsmap, "bad-topic-expression")
+    return topic_filter(text, dialect_of(element) or f"{TOPICS}/Concrete", element.nsmap)
 
 
 def _content(element: Element) -> Filter:
@@ -79,7 +107,7 @@ def _content(element: Element) -> Filter:
 
 def _producers(element: Element) -> Filter:
     if dialect_of(element) == PRODUCER:
-        return expressions.producers(text_of(element))
+        return expressions.producers(_text(element, "bad-producer-filter"))
     return _expression(element, _OF_PRODUCERS, "bad-producer-filter", (PRODUCER,))
 
 
@@ -96,7 +124,7 @@ def _read(
     element: Element, languages: _Languages, dialect: str, reason: Reason = "bad-filter", about: QName | None = None
 ) -> Content:
     language, over = languages[dialect]
-    return expressions.content(language, text_of(element), over, element.nsmap, reason, about)
+    return expressions.content(language, _text(element, reason, about), over, element.nsmap, reason, about)
 
 
 _ELEMENTS: Mapping[str, Callable[[Element], Filter]] = {
@@ -112,12 +140,18 @@ def event_filter(element: Element | None) -> tuple[Filter, ...]:
         return ()
     dialect = dialect_of(element) or XPATH_10
     if dialect == WSE_TOPIC_FILTER:
-        return wsn_filter(element)
+        return wsn_filter(element) or _empty()
     return (_event(element, dialect),)
 
 
+def _empty() -> tuple[Filter, ...]:
+    """It would be a subscription to everything; who wants that leaves the filter out."""
+    text = f"a filter in the dialect {WSE_TOPIC_FILTER} holds TopicExpression, MessageContent or ProducerProperties"
+    raise Refusal("bad-filter", f"{text}; this one is empty")
+
+
 def _event(element: Element, dialect: str) -> Filter:
-    text = text_of(element)
+    text = _text(element, "bad-filter")
     if dialect in DPWS_ACTIONS:
         return expressions.actions(text)
     if dialect in DIALECTS:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from urllib.parse import quote, unquote
 
 from tocsin.markup import cesql, items, jsonpath, sparql, xpath, xpath_subset
 from tocsin.markup.conditions import ExpressionError
@@ -19,6 +20,8 @@ CESQL, SPARQL, ACTION = f"{DIALECT}cesql", f"{DIALECT}sparql", f"{DIALECT}action
 CATEGORY = "category:"
 
 LONGEST = 4096  # of one expression
+MOST_TOGETHER = 16 << 10  # characters of all expressions in one subscription, which are read while others wait
+TOO_MUCH = f"the expressions of one subscription have more than {MOST_TOGETHER:,} characters together; ask for less"
 MOST = 256  # of the names in one filter
 Scope = Mapping[str | None, str]
 TITLES: Mapping[Language, str] = {
@@ -43,7 +46,8 @@ def box(text: str) -> BoxAsSaid:
     name = space_of(text)
     if not name or len(text) > LONGEST_TOPIC:
         shown = f"{text[:80]!r} is not a content topic of at most {LONGEST_TOPIC} characters"
-        raise Refusal("bad-topic-expression", f"{shown}: a space, a colon, and a side for each of its dimensions")
+        how = "a content topic is NAME:side/side, the name of a space, a colon, and a side for each of its dimensions"
+        raise Refusal("bad-topic-expression", f"{shown}: {how}")
     return BoxAsSaid(name, (), text)
 
 
@@ -123,16 +127,30 @@ def actions(text: str) -> ActionIs:
 
 
 def producers(text: str, reason: Reason = "bad-producer-filter") -> ProducerIs:
-    """Addresses and `category:NAME` between white space: one of them is enough."""
+    """Addresses and `category:NAME` between white space: one of them is enough. In names, `%20` is a space."""
     words = _words(text, "producer", reason)
     if CATEGORY in words:
         raise Refusal(reason, f"a category has no name; write one such as {CATEGORY}hospital")
-    categories = tuple(each.removeprefix(CATEGORY) for each in words if each.startswith(CATEGORY))
+    categories = tuple(_category(each, reason) for each in words if each.startswith(CATEGORY))
     return ProducerIs(tuple(each for each in words if not each.startswith(CATEGORY)), categories)
 
 
+def _category(word: str, reason: Reason) -> str:
+    try:
+        return unquote(word.removeprefix(CATEGORY), errors="strict")
+    except UnicodeDecodeError:
+        raise Refusal(reason, f"{word[:80]!r}: what is written with % there is not UTF-8") from None
+
+
 def producers_text(asked: ProducerIs) -> str:
-    return " ".join((*asked.addresses, *(CATEGORY + each for each in asked.categories)))
+    return " ".join((*asked.addresses, *(producer_word(CATEGORY + each) for each in asked.categories)))
+
+
+def producer_word(said: str) -> str:
+    """An address as it is; a category so that it is one word, whatever its name."""
+    if not said.startswith(CATEGORY):
+        return said
+    return "".join(each if each.isprintable() and each not in " %" else quote(each) for each in said)
 
 
 def _words(text: str, what: str, reason: Reason) -> list[str]:

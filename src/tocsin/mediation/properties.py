@@ -1,17 +1,30 @@
 """WS-ResourceProperties: what the broker, a subscription or a registration tells of itself, as elements."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
 
 from tocsin.markup import xml
-from tocsin.mediation import addressing, expressions, times
+from tocsin.mediation import addressing, ce_filters, expressions, times
 from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, JSONPATH, PRODUCER, SPARQL, TYPE
-from tocsin.mediation.namespaces import ONVIF_ITEM_FILTER, WSA_2005, WSN, XPATH_10
+from tocsin.mediation.namespaces import ONVIF_ITEM_FILTER, POLICY, WSA_2005, WSN, XPATH_10
 from tocsin.mediation.topic_documents import T1, topic_set_element
 from tocsin.mediation.topics import DIALECTS, IN_1_3
-from tocsin.model.filters import DESCEND, AllOf, Content, Filter, InBox, Language, ProducerIs, TopicIs, TypeIs
+from tocsin.model.filters import (
+    DESCEND,
+    NOTHING,
+    AllOf,
+    Content,
+    Filter,
+    ForNotifier,
+    InBox,
+    Language,
+    ProducerIs,
+    TopicIs,
+    TypeIs,
+)
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.names import QName, Topic, qname
 from tocsin.model.refusal import Refusal
@@ -132,8 +145,9 @@ def _reference(prefix: str, namespace: str, name: str, endpoint: Endpoint | None
 
 
 def _filter(filters: Sequence[Filter]) -> Elements:
-    """As much of it as can be said in WS-BaseNotification, as it was said."""
-    inner = b"".join(map(_filter_element, filters))
+    """As it was said, where WS-BaseNotification has an element for it. A mailbox of whom messages are addressed to
+    asks for nothing."""
+    inner = b"".join(_filter_element(each) for each in filters if each != NOTHING)
     return [b'<wsnt:Filter xmlns:wsnt="%b">%b</wsnt:Filter>' % (WSN.encode(), inner)] if inner else []
 
 
@@ -143,14 +157,17 @@ def _filter_element(asked: Filter) -> bytes:
             return topic_like_element(asked)
         case ProducerIs():
             return query_element("wsnt", WSN, "ProducerProperties", PRODUCER, expressions.producers_text(asked))
-        case Content(over="envelope"):
-            return b""
-        case Content():
+        case Content() if asked.over != "envelope":
             name = "ProducerProperties" if asked.over == "producer" else "MessageContent"
             return content_element("wsnt", WSN, name, asked)
         case AllOf(filters):
             return b"".join(map(_filter_element, filters))
-    return b""
+    said = json.dumps(ce_filters.write(asked, _other), ensure_ascii=True)
+    return _element("t", POLICY, "Filter", said)
+
+
+def _other(asked: Filter) -> str:
+    return f"notifier {asked.name}" if isinstance(asked, ForNotifier) else str(asked)
 
 
 def topic_like_element(

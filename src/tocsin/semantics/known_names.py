@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from heapq import nsmallest
 
 SHOWN = 10
-MOST_COMPARED = 5_000  # names; more take too long
-LONGEST_COMPARED = 80  # characters
+MOST_SEEN, MOST_COMPARED = 5_000, 200  # names; a comparison takes long, a look does not
+LONGEST_COMPARED = 64  # characters
 
 
 def known_names(asked: str, names: Iterable[str]) -> str:
@@ -16,6 +17,10 @@ def known_names(asked: str, names: Iterable[str]) -> str:
 
 
 def _meant(asked: str, known: list[str]) -> str:
-    folded = {name.casefold(): name for name in known[:MOST_COMPARED] if len(name) <= LONGEST_COMPARED}
-    close = get_close_matches(asked[:LONGEST_COMPARED].casefold(), folded, n=1)
+    meant = asked[:LONGEST_COMPARED].casefold()
+    folded = {name.casefold(): name for name in known[:MOST_SEEN] if len(name) <= LONGEST_COMPARED}
+    likely = nsmallest(
+        MOST_COMPARED, folded, key=lambda name: (name[:1] != meant[:1]) * LONGEST_COMPARED + abs(len(name) - len(meant))
+    )
+    close = get_close_matches(meant, likely, n=1)
     return f"did you mean {folded[close[0]]!r}? " if close else ""

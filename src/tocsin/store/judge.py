@@ -15,11 +15,13 @@ from tocsin.markup.conditions import ExpressionError
 from tocsin.matching.judging import Undecided
 from tocsin.matching.reading import condition_of
 from tocsin.model.filters import AllOf, AnyOf, Content, Filter, Not
-from tocsin.store.judge_costs import REST_SECONDS, Costs
+from tocsin.store.judge_costs import REST_SECONDS, Costs, LoopTime
 from tocsin.store.judge_process import READY, framed
 
 SECONDS = 0.1  # of the processor, for one evaluation
-PATIENCE = 5  # so many times as long it may take by the clock; all for one notification together, too
+PATIENCE = 5  # so many times as long it may take by the clock
+PATIENCE_IN_LOOP = 2
+WRITING = 1e-8  # seconds, for a byte of a message that is written and looked through for one subscriber
 START_SECONDS = 5.0
 LOCK_SECONDS = 10.0
 ENDING_SECONDS = 1.0  # from when it is heard of no more
@@ -39,17 +41,16 @@ class ProcessJudge:
     for a bad one while the machine is busy. The clock bounds it too, `PATIENCE` times as wide. `Costs` bounds what all
     of them take over time.
 
-    `in_loop` is for an event loop, which waits for every verdict: within one notification (from `begin`) nothing more
-    is evaluated after `PATIENCE * seconds`, as there may be thousands of expressions. That is no failing of those
-    that come after. A process that was killed is replaced at once, and starts while others are matched.
+    `in_loop` is for an event loop, which waits for every verdict. What `LoopTime` has no time for is `CROWDED`, and so
+    is what comes while another process starts; that says nothing of those that come then, and who asks has them decided
+    elsewhere. A process that was killed is replaced at once, and starts while others are matched.
     """
 
     def __init__(self, seconds: float = SECONDS, *, in_loop: bool = False) -> None:
-        self._seconds, self._in_loop = seconds, in_loop
-        self._costs = Costs(seconds)
+        self._seconds, self._patience = seconds, (PATIENCE_IN_LOOP if in_loop else PATIENCE) * seconds
+        self._costs, self._loop = Costs(seconds), LoopTime(seconds) if in_loop else None
         self._child: _Child | None = None
         self._lock = Lock()
-        self._spent = 0.0  # for this notification
         self._rests_until = 0.0
 
     def expect(self, filters: Iterable[Filter]) -> None:
@@ -60,13 +61,22 @@ class ProcessJudge:
 
     def begin(self) -> None:
         """Another notification."""
-        self._spent = 0.0
+        if self._loop is not None:
+            self._loop.begin()
+
+    def written(self, size: int) -> None:
+        if self._loop is None:
+            return
+        now = monotonic()
+        if not self._loop.left(now):
+            raise Undecided(CROWDED)
+        self._loop.spend(WRITING * size, now)
 
     def judge(self, asked: Content, document: bytes) -> bool:
         if not self._lock.acquire(timeout=LOCK_SECONDS):
             raise Undecided(CROWDED)
         try:
-            answer = self._refusal(asked) or self._ask(asked, document)
+            answer = self._refusal(asked) or self._timed(asked, document)
         finally:
             self._lock.release()
         if isinstance(answer, str):
@@ -79,34 +89,52 @@ class ProcessJudge:
             self._drop()
 
     def _refusal(self, asked: Content) -> str | None:
-        if self._in_loop and self._spent > PATIENCE * self._seconds:
-            return CROWDED
-        return self._costs.refusal(asked, monotonic())
+        now = monotonic()
+        if self._loop is not None:
+            return CROWDED if not self._loop.left(now) or self._loop.goes_aside(asked, now) else None
+        return self._costs.refusal(asked, now)
+
+    def _timed(self, asked: Content, document: bytes) -> bool | str:
+        """All counts that is waited for, also what is not the expression's own."""
+        began = monotonic()
+        try:
+            return self._ask(asked, document)
+        finally:
+            if self._loop is not None:
+                now = monotonic()
+                self._loop.spend(now - began, now)
 
     def _ask(self, asked: Content, document: bytes) -> bool | str:
         """It has its time from when the process can begin."""
         child = self._ready()
         question = _encode((asked.language, asked.text, dict(asked.namespaces), document))
-        began = monotonic()
         try:
-            answer, took = child.ask(question, PATIENCE * self._seconds)
-            self._costs.decided(asked, took, monotonic())
+            answer, took = child.ask(question, self._patience)
         except (OSError, msgspec.MsgspecError) as problem:
-            answer = self._lost(asked, child.end(0.0 if isinstance(problem, TimeoutError) else ENDING_SECONDS))
-        self._spent += monotonic() - began
+            self._took(asked, self._seconds)
+            return self._lost(asked, child.end(0.0 if isinstance(problem, TimeoutError) else ENDING_SECONDS))
+        self._took(asked, took)
+        self._costs.decided(asked, took, monotonic())
         return answer
+
+    def _took(self, asked: Content, seconds: float) -> None:
+        if self._loop is not None:
+            self._loop.took(asked, seconds, monotonic())
 
     def _lost(self, asked: Content, ended: int | None) -> str:
         self._child, reason = None, self._why(ended)
-        self._costs.ended(asked, reason, monotonic())
+        if reason != CROWDED:
+            self._costs.ended(asked, reason, monotonic())
         with suppress(Undecided):  # else that is told of who comes next
             self._started()
         return reason
 
     def _why(self, ended: int | None) -> str:
         match ended:
+            case None if self._loop is not None:  # others may have had the processor
+                return CROWDED
             case None:
-                return f"it was not done after {PATIENCE * self._seconds * 1000:.0f} ms"
+                return f"it was not done after {self._patience * 1000:.0f} ms"
             case code if code == -signal.SIGPROF:
                 return f"it took longer than {self._seconds * 1000:.0f} ms"
             case code:
@@ -121,16 +149,18 @@ class ProcessJudge:
         return self._child
 
     def _ready(self) -> "_Child":
-        """One that does not start is not waited for by each that comes."""
+        """One that does not start is not waited for by each that comes, and one that starts not by a loop."""
         if monotonic() < self._rests_until:
             raise Undecided(NO_PROCESS)
         child = self._started()
         try:
-            child.wait_until_ready()
+            is_ready = child.is_ready_within(START_SECONDS if self._loop is None else 0.0)
         except OSError:
             self._drop()
             self._rests_until = monotonic() + REST_SECONDS
             raise Undecided(NO_PROCESS) from None
+        if not is_ready:
+            raise Undecided(CROWDED)
         return child
 
     def _drop(self) -> None:
@@ -155,12 +185,23 @@ class _Child:
 
     def __init__(self, process: "subprocess.Popen[bytes]", connection: socket.socket) -> None:
         self._process, self._connection = process, connection
-        self._is_ready = False
+        self._is_ready, self._until = False, monotonic() + START_SECONDS
 
-    def wait_until_ready(self) -> None:
-        if not self._is_ready:
-            self._connection.settimeout(START_SECONDS)
+    def is_ready_within(self, seconds: float) -> bool:
+        """Raises `OSError` when it does not start, or not in time."""
+        if not self._is_ready and self._says_something(seconds):
             self._is_ready = self._receive() == READY
+        return self._is_ready
+
+    def _says_something(self, seconds: float) -> bool:
+        self._connection.settimeout(max(0.001, seconds))
+        try:
+            self._connection.recv(1, socket.MSG_PEEK)
+        except TimeoutError:
+            if monotonic() >= self._until:
+                raise
+            return False
+        return True
 
     def ask(self, question: bytes, seconds: float) -> tuple[bool | str, float]:
         self._connection.settimeout(seconds)

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from tocsin.model.notification import Notification
+from tocsin.model.subscription import Position
 from tocsin.store.codec import Undecodable
 from tocsin.store.connection import Connection
 
@@ -27,6 +28,11 @@ _decode = msgspec.msgpack.Decoder(Notification).decode
 _HELD = (
     "SELECT number, subscription, notification FROM held WHERE pull_point = ? AND number > ? ORDER BY number LIMIT ?"
 )
+_FROM = (
+    "SELECT number, notification FROM held WHERE pull_point = ? AND subscription = ? AND instr(notification, ?) "
+    "ORDER BY number DESC"
+)
+_MOST_ALIKE = 8 << 20  # bytes; a payload, too, may have in it what a place looks like
 
 Row = tuple[int, str, Notification]  # its number, the subscription it came by
 
@@ -106,6 +112,16 @@ class PullPointTable:
             if len(rows) < len(page):
                 break
         return found
+
+    def number_of(self, pull_point: str, subscription: str, at: Position, index: int) -> int | None:
+        """Of what is there, handed out or not, that came by that subscription from that place of the log; the last."""
+        place = b"".join(map(_encode, ("at", at, "index", index)))  # beside each other in what is stored
+        rows = self._connection.first_rows(_FROM, (pull_point, subscription, place), _MOST_ALIKE)
+        for number, body in rows:
+            found = decode_notification(body)
+            if (found.at, found.index) == (at, index):
+                return int(number)
+        return None
 
     def _page(self, pull_point: str, after: int, limit: int) -> list[Any]:
         return self._connection.rows(_HELD, (pull_point, after, limit))

@@ -45,7 +45,7 @@ def save(folder: Path, snapshot: Snapshot, offset: int) -> Path:
         partial.rename(final)
     shutil.rmtree(partial, ignore_errors=True)
     _sync(folder)
-    _clear(folder)
+    _clear(folder, final)
     return final
 
 
@@ -74,9 +74,10 @@ def _made(path: Path) -> Made | None:
         return None
 
 
-def _clear(folder: Path) -> None:
+def _clear(folder: Path, made: Path) -> None:
     for old in sorted(folder.glob("[0-9]*-*"))[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+        if old != made:
+            shutil.rmtree(old, ignore_errors=True)
 
 
 def _digest(snapshot: Snapshot) -> str:

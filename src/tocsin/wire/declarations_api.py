@@ -1,6 +1,8 @@
 """`/api/spaces`, `/api/types`, `/api/categories` and `/api/producers`: what filters refer to by name."""
 
+import re
 from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 import msgspec
 from starlette.requests import Request
@@ -16,6 +18,8 @@ from tocsin.wire.queries import asked_limit
 
 SPACES, TYPES, CATEGORIES, PRODUCERS = "/api/spaces", "/api/types", "/api/categories", "/api/producers"
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+
 
 class DeclarationHandlers:
     _broker: Broker
@@ -26,16 +30,16 @@ class DeclarationHandlers:
         return _json(Page([d.SpaceDocument.of(space) for _, space in found], None))
 
     async def space(self, request: Request) -> Response:
-        return self._space(request.path_params["name"])
+        return self._space(_named(request, SPACES))
 
     async def declare_space(self, request: Request) -> Response:
         asked: d.SpaceRequest = await self._read(request, d.SpaceRequest)
-        name = request.path_params["name"]
+        name = _named(request, SPACES)
         await self._broker.declare(asked.space(name))
         return self._space(name)
 
     async def withdraw_space(self, request: Request) -> Response:
-        await self._broker.declare(Withdrawn("space", request.path_params["name"]))
+        await self._broker.declare(Withdrawn("space", _named(request, SPACES)))
         return Response(status_code=204)
 
     async def types(self, request: Request) -> Response:
@@ -65,16 +69,16 @@ class DeclarationHandlers:
         return _json(Page(items, page[-1] if len(page) == limit else None))
 
     async def producer(self, request: Request) -> Response:
-        return self._producer(request.path_params["address"])
+        return self._producer(_named(request, PRODUCERS))
 
     async def declare_producer(self, request: Request) -> Response:
         asked: d.ProducerRequest = await self._read(request, d.ProducerRequest)
-        address = request.path_params["address"]
+        address = _named(request, PRODUCERS)
         await self._broker.declare(asked.producer(address))
         return self._producer(address)
 
     async def withdraw_producer(self, request: Request) -> Response:
-        await self._broker.declare(Withdrawn("producer", request.path_params["address"]))
+        await self._broker.declare(Withdrawn("producer", _named(request, PRODUCERS)))
         return Response(status_code=204)
 
     def _space(self, name: str) -> Response:
@@ -91,6 +95,18 @@ class DeclarationHandlers:
 
     async def _read(self, request: Request, kind: Any) -> Any:
         raise NotImplementedError
+
+
+def _named(request: Request, below: str) -> str:
+    """What the path ends in, exactly: the router drops a last line feed, and puts U+FFFD for what is no UTF-8."""
+    raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
+    try:
+        name = unquote_to_bytes(raw).decode().removeprefix(f"{below}/")
+    except UnicodeDecodeError:
+        raise Refusal("malformed", f"the path {raw[:80].decode('latin-1')!r} is not written in UTF-8") from None
+    if _CONTROL.search(name):
+        raise Refusal("malformed", f"the path names {name[:80]!r}, which holds control characters; leave them out")
+    return name
 
 
 def _shown(parents: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:

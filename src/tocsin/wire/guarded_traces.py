@@ -1,12 +1,12 @@
 """Traces as one principal sees them: of what it may hear, and of subscriptions that it may manage."""
 
-from collections.abc import Sequence
+from msgspec.structs import replace
 
 from tocsin.matching import rights
 from tocsin.model.access import Principal
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
-from tocsin.wire.trace_port import Account, Accounts, Found, SeenSubscription, Sought, TracesPort
+from tocsin.wire.trace_port import Account, Accounts, Found, Heard, Newest, SeenSubscription, Sought, TracesPort
 
 
 class GuardedTraces:
@@ -15,11 +15,9 @@ class GuardedTraces:
     def __init__(self, behind: TracesPort, principal: Principal) -> None:
         self._behind, self._principal = behind, principal
 
-    async def find(self, sought: Sought) -> Found:
-        found = await self._behind.find(sought)
-        if not self._hears(found):
-            raise self._may_not("hear of what is there")
-        return found
+    async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
+        """Nobody is told that there is something that it may not hear."""
+        return await self._behind.find(sought, lambda each: self._hears(each) and (heard is None or heard(each)))
 
     async def known_subscription(self, subscription: str) -> Subscription:
         found = await self._behind.known_subscription(subscription)
@@ -39,11 +37,17 @@ class GuardedTraces:
 
         return await self._behind.accounts(found, after, limit, every=every, seen=both)
 
-    async def newest(self, subscription: str, most: int) -> Sequence[tuple[Found, Account]]:
-        """What it was sent it may be told of again; of the rest, what it may hear."""
+    async def newest(self, subscription: str, most: int) -> Newest:
+        """What its owner was sent it may be told of again; others, and of the rest, only what they may hear."""
         await self.known_subscription(subscription)
-        pairs = await self._behind.newest(subscription, most)
-        return [pair for pair in pairs if pair[1].explanation.wanted or self._hears(pair[0])]
+        found = await self._behind.newest(subscription, most)
+        return replace(
+            found, items=tuple(pair for pair in found.items if self._was_sent(pair[1]) or self._hears(pair[0]))
+        )
+
+    def _was_sent(self, account: Account) -> bool:
+        """Who manages it now may not have been allowed to, as it was then."""
+        return account.explanation.wanted is True and rights.owns(self._principal, account.subscription)
 
     def _hears(self, found: Found) -> bool:
         if rights.may_manage_everything(self._principal):

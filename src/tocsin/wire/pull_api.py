@@ -6,6 +6,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tocsin.matching.resolving import as_said
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.wire.asgi import only
@@ -83,7 +84,8 @@ class PullHandlers:
         raise NotImplementedError
 
     def _document(self, subscription: Subscription) -> PullPointDocument:
-        return PullPointDocument.of(subscription, self._broker.base_url, self._broker.pull_point(subscription.id))
+        shown = as_said(subscription, self._broker.known)
+        return PullPointDocument.of(shown, self._broker.base_url, self._broker.pull_point(subscription.id))
 
 
 async def _listed(broker: Broker, name: str, after: int, limit: int, seconds: float) -> list[MessageDocument]:

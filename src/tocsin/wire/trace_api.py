@@ -1,5 +1,9 @@
 """`/api/trace` and `/api/subscriptions/{id}/explain`: who was told of a notification, who was not, and why."""
 
+import asyncio
+from collections.abc import Callable
+from typing import ParamSpec
+
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,6 +16,7 @@ from tocsin.wire.trace_port import Accounts, Sought
 
 TRACE = "/api/trace"
 NEWEST, MOST_NEWEST = 10, 100
+Asked = ParamSpec("Asked")
 
 
 class TraceHandlers:
@@ -26,7 +31,7 @@ class TraceHandlers:
         found = await traces.find(sought)
         after, every = request.query_params.get("after", ""), asked_flag(request, "all")
         accounts = await traces.accounts(found, after, asked_limit(request), every=every)
-        return _json(TraceDocument.of(found, accounts))
+        return await asyncio.to_thread(_json, TraceDocument.of, found, accounts)
 
     async def explain(self, request: Request) -> Response:
         """Of one notification, or without a name of the newest."""
@@ -34,14 +39,14 @@ class TraceHandlers:
         if sought.message or sought.offset is not None:
             return await self._explained(sought, name)
         most = max(1, min(asked_whole(request, "limit", NEWEST), MOST_NEWEST))
-        pairs = await self._broker.traces.newest(name, most)
-        return _json(NewestDocument([TraceDocument.of(found, Accounts((each,), None)) for found, each in pairs]))
+        return await asyncio.to_thread(_json, NewestDocument.of, await self._broker.traces.newest(name, most))
 
     async def _explained(self, sought: Sought, subscription: str) -> Response:
         traces = self._broker.traces
         await traces.known_subscription(subscription)  # before the log is searched in vain
         found = await traces.find(sought)
-        return _json(TraceDocument.of(found, Accounts((await traces.account(found, subscription),), None)))
+        accounts = Accounts((await traces.account(found, subscription),), None)
+        return await asyncio.to_thread(_json, TraceDocument.of, found, accounts)
 
 
 def _sought(request: Request) -> Sought:
@@ -52,5 +57,6 @@ def _sought(request: Request) -> Sought:
     return Sought(message, offset, index)
 
 
-def _json(value: object) -> Response:
-    return Response(msgspec.json.encode(value), 200, None, "application/json")
+def _json(document: Callable[Asked, object], *told: Asked.args, **more: Asked.kwargs) -> Response:
+    """In a thread: it may be large."""
+    return Response(msgspec.json.encode(document(*told, **more)), 200, None, "application/json")

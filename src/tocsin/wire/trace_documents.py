@@ -3,10 +3,13 @@
 from msgspec import Struct
 
 from tocsin.matching.parts import Part, Verdict
+from tocsin.matching.wording import shortened
 from tocsin.mediation.times import timestamp
 from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.subscription import State
-from tocsin.wire.trace_port import Account, Accounts, Found, Outcome
+from tocsin.wire.trace_port import Account, Accounts, Found, Newest, Outcome
+
+LONGEST = 500  # characters, of what was asked and of the reason
 
 
 class TracedDocument(Struct, frozen=True):
@@ -49,22 +52,24 @@ class TracedDocument(Struct, frozen=True):
 
 
 class PartDocument(Struct, frozen=True):
-    """`decides` is true of the one that alone decided what it is a part of."""
+    """`decides` is true of the one that alone decided what it is a part of; `more` of its parts are left out."""
 
     what: str
     verdict: Verdict
     why: str
     decides: bool
     parts: list["PartDocument"]
+    more: int
 
     @classmethod
     def of(cls, part: Part) -> "PartDocument":
-        return cls(part.what, part.verdict, part.why, part.decides, list(map(cls.of, part.parts)))
+        what, why = shortened(part.what, LONGEST), shortened(part.why, LONGEST)
+        return cls(what, part.verdict, why, part.decides, list(map(cls.of, part.parts)), part.more)
 
 
 class AccountDocument(Struct, frozen=True):
     """`wanted` is null when a filter could not be evaluated. `state` is that of the subscription then; `outcome` is
-    empty of what was not wanted."""
+    empty of what was not wanted; `more` parts are left out."""
 
     subscription: str
     consumer: str | None
@@ -75,6 +80,7 @@ class AccountDocument(Struct, frozen=True):
     detail: str
     remark: str
     parts: list[PartDocument]
+    more: int
 
     @classmethod
     def of(cls, account: Account) -> "AccountDocument":
@@ -84,11 +90,12 @@ class AccountDocument(Struct, frozen=True):
             None if subscription.consumer is None else subscription.consumer.address,
             subscription.state,
             explanation.wanted,
-            explanation.because,
+            shortened(explanation.because, LONGEST),
             account.outcome,
             account.detail,
             account.remark,
             list(map(PartDocument.of, explanation.parts)),
+            explanation.more,
         )
 
 
@@ -105,6 +112,12 @@ class TraceDocument(Struct, frozen=True):
 
 
 class NewestDocument(Struct, frozen=True):
-    """The newest notifications before one subscription, newest first."""
+    """The newest notifications before one subscription, newest first; `cut` when there was no time or room for all that
+    were asked for."""
 
     items: list[TraceDocument]
+    cut: bool
+
+    @classmethod
+    def of(cls, newest: Newest) -> "NewestDocument":
+        return cls([TraceDocument.of(found, Accounts((each,), None)) for found, each in newest.items], newest.cut)

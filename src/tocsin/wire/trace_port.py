@@ -1,6 +1,6 @@
 """What the doors ask of the node about one notification: who wanted it and why, and what became of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, Protocol
 
 from msgspec import Struct
@@ -9,7 +9,7 @@ from tocsin.matching.explaining import Explanation
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 
-Outcome = Literal["", "not matched yet", "waiting", "delivered", "handed out", "dead letter", "not known"]
+Outcome = Literal["", "not matched yet", "waiting", "delivered", "handed out", "overflowed", "dead letter", "not known"]
 
 
 class Sought(Struct, frozen=True):
@@ -51,12 +51,23 @@ class Accounts(Struct, frozen=True):
     next: str | None
 
 
+class Newest(Struct, frozen=True):
+    """Newest first; `cut` tells that time or room was up before as many were told as were asked for."""
+
+    items: tuple[tuple[Found, Account], ...]
+    cut: bool
+
+
 SeenSubscription = Callable[[Subscription], bool]
+Heard = Callable[[Found], bool]
 
 
 class TracesPort(Protocol):
-    async def find(self, sought: Sought) -> Found:
-        """The newest such notification that is kept; refused when there is none within reach."""
+    async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
+        """The newest such notification that is kept; refused when there is none within reach.
+
+        What is not `heard` is as if it were not there; that is asked in a thread.
+        """
         ...
 
     async def known_subscription(self, subscription: str) -> Subscription:
@@ -73,6 +84,6 @@ class TracesPort(Protocol):
         """Of those that stand: those that wanted it or could not tell, or with `every` all of them."""
         ...
 
-    async def newest(self, subscription: str, most: int) -> Sequence[tuple[Found, Account]]:
+    async def newest(self, subscription: str, most: int) -> Newest:
         """The newest notifications of the log before one subscription, newest first."""
         ...

@@ -1,0 +1,111 @@
+"""What subscribers and publishers can make large or slow has a bound; what goes wrong half-way leaves no trace."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+from tests.matching.anything import SPACE, Contains, known, xpath
+
+from tocsin.matching.atom_indexes import Values
+from tocsin.matching.atoms import terms_of
+from tocsin.matching.engine import Engine, matches
+from tocsin.matching.evidence import Evidence
+from tocsin.matching.holding import Holding
+from tocsin.matching.known import Known
+from tocsin.matching.topics import ROOM
+from tocsin.model.content_topic import parse_box
+from tocsin.model.filters import Content, Filter, TypeIs
+from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
+from tocsin.model.names import QName, Topic
+from tocsin.model.notification import Notification, Payload
+from tocsin.model.space import Dimension, InformationSpace
+from tocsin.model.subscription import Form, Position, Subscription
+from tocsin.model.topic_expression import parse_topic_expression
+
+AT = Position(Node("n"), 0)
+
+
+def subscription(*filters: Filter, name: str = "s") -> Subscription:
+    return Subscription(SubscriptionId(name), None, None, None, Form("wsn-1.3", "1.2", "2005/08"), filters, AT, None)
+
+
+def notification(payload: str = "<a/>", topic: tuple[str, ...] = ("t",), **attributes: str) -> Notification:
+    steps = Topic(tuple(QName("", each) for each in topic))
+    media_type = "application/xml" if payload.startswith("<") else "application/json"
+    told = Payload(media_type, payload.encode())
+    return Notification(MessageId("m"), AT, 0, Instant(1), "raw", "", "p", steps, None, tuple(attributes.items()), told)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    begun = time.process_time()
+    work()
+    return time.process_time() - begun
+
+
+def test_topic_expressions_that_are_hard_to_compare_are_not_compared_for_long() -> None:
+    hard = [parse_topic_expression(f"*//a{at}" + "/*" * 60 + f"|*//b{at}//c", "full", {}) for at in range(20)]
+    assert seconds(lambda: terms_of(subscription(*hard))) < 0.5
+    assert seconds(lambda: terms_of(subscription(*hard[:6]))) < 0.5
+
+
+def test_a_space_that_was_declared_otherwise_has_no_such_box() -> None:
+    box, flat = parse_box("weather:*/>3/*", SPACE), InformationSpace("weather", (Dimension("place", "string"),))
+    told = notification(contenttopic="weather:X")
+    assert not matches(subscription(box), told, Known((flat,)))
+    engine = Engine(Known((flat,)))
+    engine.apply(subscription(box))
+    assert engine.match(told) == ([], [])
+
+
+def test_what_one_notification_left_half_done_is_not_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, match = Engine(known(), Contains()), Values.match
+    engine.apply(subscription(xpath("//level > 3"), name="a"))
+    engine.apply(subscription(xpath("//level"), xpath("//level != 4"), name="b"))
+
+    def failing(self: Values, evidence: Evidence, holding: Holding) -> None:
+        match(self, evidence, holding)
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Values, "match", failing)
+        with pytest.raises(RuntimeError):
+            engine.match(notification("<a><level>5</level></a>"))
+    assert engine.match(notification("<a/>")) == ([], [])
+
+
+def test_a_lease_longer_than_time_is_for_good() -> None:
+    engine, endless = Engine(), replace(subscription(xpath("//level > 3")), expires=Instant(1 << 70))
+    engine.apply(endless)
+    assert engine.match(notification("<a><level>5</level></a>")).wanted == [endless]
+
+
+def test_names_that_share_a_type_leave_quickly() -> None:
+    engine = Engine()
+    some = [subscription(TypeIs(("common", f"own{at}")), xpath("//a"), name=f"s{at}") for at in range(20_000)]
+    for each in some:
+        engine.apply(each)
+    assert seconds(lambda: _leave(engine, some[:2_000])) < 2_000 * 0.0005
+
+
+def _leave(engine: Engine, some: list[Subscription]) -> None:
+    for each in some:
+        engine.remove(each.id)
+
+
+def test_json_paths_that_a_document_does_not_have_cost_nothing() -> None:
+    engine = Engine()
+    for at in range(20_000):
+        engine.apply(subscription(Content("jsonpath", f"$.m{at}.x == {at}"), name=f"s{at:05}"))
+    told = notification('{"m77": {"x": 77}, "m78": {"x": 1}}')
+    assert [each.id for each in engine.match(told).wanted] == ["s00077"]
+    assert seconds(lambda: [engine.match(told) for _ in range(200)]) < 200 * 0.002
+    assert seconds(lambda: [engine.match(notification()) for _ in range(200)]) < 200 * 0.002
+
+
+def test_long_topics_use_up_the_room_they_take() -> None:
+    engine = Engine()
+    engine.apply(subscription())
+    for at in range(2_000):
+        engine.match(notification(topic=tuple(f"{'x' * 60}{at}-{step}" for step in range(200))))
+    assert len(engine._candidates) * 200 * 4 < ROOM
