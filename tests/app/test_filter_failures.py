@@ -58,7 +58,7 @@ def test_so_many_with_no_delivery_between_are_too_many() -> None:
     assert failures.over() == {}
 
 
-@pytest.mark.parametrize("detail", ["404 Not Found", *(UNJUDGED + each for each in NOT_ITS_OWN)])
+@pytest.mark.parametrize("detail", ["404 Not Found", *(UNJUDGED + each for each in sorted(NOT_ITS_OWN))])
 def test_what_is_not_the_filters_own_failing_does_not_count(detail: str) -> None:
     failures = FilterFailures(1)
     failures.died(dead(detail))
