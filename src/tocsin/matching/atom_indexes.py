@@ -201,12 +201,19 @@ class Values:
                 self._json.remove(steps)
             case Attribute(name):
                 del self._attributes[name]
+        self._sides.pop(index.side, None)
+        self._sides.pop(index.side + 1, None)
         self._free.append(index.side)
 
     def number(self, asked: Compare | Exists) -> int | None:
         """Of an atom that is there."""
         index = self._find(asked.path)
         return None if index is None else index.number(asked)
+
+    def constants(self, path: Path) -> int:
+        """How many different ones are compared with what stands there."""
+        index = self._find(path)
+        return 0 if index is None else index.constants()
 
     def shared(self, asked: Compare | Exists) -> Compare | Exists:
         """The same with the path that all have: paths are long, and few."""
@@ -250,11 +257,11 @@ class Values:
             if (about := self._attributes.get(name)) is not None:
                 about.match((value,), holding)
         if self.ordered:
-            terms = (self.ordered[side].up_to(limit) for side, limit in holding.found.items() if side in self.ordered)
+            terms = (self.ordered[side].up_to(limit) for side, limit in holding.reached.items() if side in self.ordered)
             holding.terms += terms
 
     def _match_xml(self, document: Element, holding: Holding) -> None:
-        memory, atoms, limits = self._memory, holding.atoms, holding.found
+        memory, atoms, limits = self._memory, holding.atoms, holding.reached
         for paths, values in self._walk.grouped(document).items():
             group = memory.get(paths)
             if group is None:
@@ -264,7 +271,7 @@ class Values:
                 if held is None:
                     held = self._learn(group, value)
                 atoms += held[0]
-                for side, limit in held[1]:
+                for side, limit in held[1]:  # as `Holding.reach`, without a call
                     if limit > limits.get(side, -inf):
                         limits[side] = limit
             for index in group.differing:

@@ -109,16 +109,10 @@ class Strings:
             self._drop(number, side)
             self._free.append(number)
 
-    def hold(self, value: str, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Of each of these rules whether it holds: asked one by one, or looked up when they are many."""
-        if len(numbers) <= _FEW:
-            rules = self.rules
-            return np.array([value in (rules[number] or ()) for number in numbers.tolist()], np.bool_)
-        verdicts = np.zeros(len(self.rules), np.bool_)
-        verdicts[[*self._holding(value)]] = True
-        return verdicts.take(numbers)
+    def about(self, value: str) -> "Verdicts":
+        return Verdicts(self, value)
 
-    def _holding(self, value: str) -> Iterator[int]:
+    def holding(self, value: str) -> Iterator[int]:
         """The numbers of all rules that hold of it."""
         yield from self._sets.get(value, ())
         for length in self._lengths:
@@ -161,6 +155,23 @@ class Strings:
         self._lengths[length] -= 1
         if not self._lengths[length]:
             del self._lengths[length]
+
+
+class Verdicts:
+    """Of rules whether they hold of one string: asked one by one, or all looked up once when they are many."""
+
+    def __init__(self, axis: Strings, value: str) -> None:
+        self._axis, self._value = axis, value
+        self._all: NDArray[np.bool_] | None = None
+
+    def of(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
+        if self._all is None and len(numbers) <= _FEW:
+            rules, value = self._axis.rules, self._value
+            return np.array([value in (rules[number] or ()) for number in numbers.tolist()], np.bool_)
+        if self._all is None:
+            self._all = np.zeros(len(self._axis.rules), np.bool_)
+            self._all[[*self._axis.holding(self._value)]] = True
+        return self._all.take(numbers)
 
 
 Axis = Numbers | Hours | Values | Strings

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from tocsin.matching.axes import CELLS, Axis, Cells, Hours, Numbers, Strings, axis_of, ends
+from tocsin.matching.axes import CELLS, Axis, Cells, Hours, Numbers, Strings, Verdicts, axis_of, ends
 from tocsin.model.filters import InBox
 from tocsin.model.space import WHOLE, InformationSpace, Point, Side
 
@@ -80,8 +80,10 @@ class BoxIndex:
         """Those whose box the point is in."""
         cells = [cell(each) for cell, each in zip(self._cell_of, point, strict=True)]
         bounds = self._bounds(point)
-        values = [(axis, str(point[at])) for at, axis in self._strings]
+        values = [axis.about(str(point[at])) for at, axis in self._strings]
         found = [block.match(cells, bounds, values) for block in self._blocks]
+        if len(found) == 1 and not len(self._everywhere.atoms):
+            return found[0]
         return np.concatenate([self._everywhere.atoms, *found])
 
     def __len__(self) -> int:
@@ -197,14 +199,14 @@ class _Block:
                 return True
         return False
 
-    def match(self, cells: Sequence[int], bounds: NDArray[np.float64], values: list[tuple[Strings, str]]) -> Atoms:
+    def match(self, cells: Sequence[int], bounds: NDArray[np.float64], values: list[Verdicts]) -> Atoms:
         places = self._candidates(cells)
         if not len(places):
             return _NONE
         below = np.less_equal(self.bounds.take(places, 0).T, bounds, order="C")  # so ordered it is reduced fast
         places = places.compress(np.logical_and.reduce(below, 0))
-        for at, (axis, value) in enumerate(values):
-            places = places.compress(axis.hold(value, self.rules.take(places, 0)[:, at]))
+        for at, verdicts in enumerate(values):
+            places = places.compress(verdicts.of(self.rules.take(places, 0)[:, at]))
         return self.atoms.take(places)
 
     def _candidates(self, cells: Sequence[int]) -> NDArray[np.intp]:

@@ -14,7 +14,7 @@ class Columns:
 
     def __init__(self, **kinds: type[np.generic] | tuple[type[np.generic], int]) -> None:
         self._columns: dict[str, NDArray[Any]] = {name: _zeros(_LEAST, kind) for name, kind in kinds.items()}
-        self._end = 0
+        self.end = 0  # of the rows, those given back among them
         self._room = _LEAST
         self._free: list[int] = []
 
@@ -23,18 +23,18 @@ class Columns:
         return self._columns[name]
 
     def __len__(self) -> int:
-        return self._end - len(self._free)
+        return self.end - len(self._free)
 
     def take(self) -> int:
         if self._free:
             return self._free.pop()
-        if self._end == self._room:
+        if self.end == self._room:
             self._room += max(_LEAST, self._room // 4)
             for name, column in self._columns.items():
                 more = np.zeros((self._room - len(column), *column.shape[1:]), column.dtype)
                 self._columns[name] = np.concatenate((column, more))
-        self._end += 1
-        return self._end - 1
+        self.end += 1
+        return self.end - 1
 
     def give_back(self, row: int) -> None:
         self._free.append(row)

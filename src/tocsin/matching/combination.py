@@ -7,7 +7,7 @@ found by one of those hold if all their other atoms are stamped too (Fabret and 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,9 @@ from tocsin.matching.atom_indexes import AtomIndex
 from tocsin.matching.atoms import Atom, Term
 from tocsin.matching.boxes import BoxIndex
 from tocsin.matching.columns import Columns
-from tocsin.matching.combining import ALWAYS, NONE, OTHERS, STANDING, combine, next_round, set_standing, stamp, standing
+from tocsin.matching.combining import ALWAYS, NONE, OTHERS, STANDING, Matcher, set_standing
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.holding import Holding, Numbers
+from tocsin.matching.holding import Numbers
 from tocsin.matching.known import Known
 from tocsin.matching.ordered import Ordered
 from tocsin.matching.statistics import NO_STATISTICS, WEIGHT, Statistics, guess
@@ -40,7 +40,6 @@ class Combination:
         self._atoms = Columns(
             stamp=np.int32, head=np.int32, uses=np.int32, held=np.int32, side=np.int32, bound=np.float64
         )
-        self._holding = Holding()
         self._atom_at: list[Atom | None] = [None]
         self._atoms.take()
         self._atoms["head"][ALWAYS] = NONE
@@ -55,13 +54,12 @@ class Combination:
         self._slots = Columns(terms=np.int32, **STANDING)
         self._lists: list[array[int]] = []  # of terms, for atoms by which several are found
         self._free_lists: list[int] = []
-        self._round = 0
+        self._matches, self._seen = 0, 0
         self._boxes = atom_indexes.Boxes(known)
         self._topics, self._values = atom_indexes.Topics(), atom_indexes.Values()
         self._types, self._producers = atom_indexes.types(), atom_indexes.producers()
-        self._indexes: tuple[AtomIndex, ...] = (
-            self._topics, self._types, self._producers, self._boxes, self._values,
-        )  # fmt: skip
+        indexes = (self._topics, self._types, self._producers, self._boxes, self._values)
+        self._matcher = Matcher(indexes, self._atoms, self._terms, self._slots, self._listed)
 
     def add(self, subscription: Subscription, terms: Iterable[Term]) -> int:
         """The slot in which it stands."""
@@ -86,26 +84,17 @@ class Combination:
 
     def match(self, evidence: Evidence) -> tuple[list[int], list[int]]:
         """The slots of those who want it, and of those whose filters are to be verified."""
-        self._round = next_round(self._round, self._atoms)
-        try:
-            terms = self._found(evidence)
-        finally:
-            self._holding.clear()
-        return standing(terms, self._terms, self._slots, evidence.notification.at, evidence.notification.when)
-
-    def _found(self, evidence: Evidence) -> Numbers:
-        holding = self._holding
-        for index in self._indexes:
-            index.match(evidence, holding)
-        found = stamp(holding, self._atoms, self._round)
-        if not self._round % SAMPLED:
+        decided, partly, found = self._matcher.match(evidence)
+        self._matches += 1
+        if not self._matches % SAMPLED:
+            self._seen += 1
             self._atoms["held"][found] += 1
-        return combine(found, holding, self._atoms, self._terms, self._listed, self._round)
+        return decided, partly
 
     def statistics(self) -> Statistics:
         """What was seen of the atoms that are asked for now."""
         held = self._atoms["held"]
-        return Statistics(self._round // SAMPLED, {each: int(held[at]) for at, each in self.atoms() if held[at]})
+        return Statistics(self._seen, {each: int(held[at]) for at, each in self.atoms() if held[at]})
 
     def _listed(self, at: int) -> Numbers:
         return np.frombuffer(self._lists[at], np.int32)
@@ -197,7 +186,7 @@ class Combination:
             self._remember(number, None)
             self._atoms["side"][number] = self._values.hold(asked)
             self._atoms["bound"][number] = bound_of(asked)
-            self._holding.grow(self._values.sides)
+            self._matcher.holding.grow(self._values.sides)
             return
         if isinstance(asked, Compare | Exists):
             asked = self._values.shared(asked)
@@ -231,8 +220,14 @@ class Combination:
         """How often it is expected to hold, by what was seen here and before; a guess where nothing was."""
         number = self._number(asked)
         here = 0 if number is None else int(self._atoms["held"][number])
-        seen = self._statistics.seen + self._round // SAMPLED
-        return (self._statistics.held.get(asked, 0) + here + WEIGHT * guess(asked)) / (seen + WEIGHT)
+        seen = self._statistics.seen + self._seen
+        return (self._statistics.held.get(asked, 0) + here + WEIGHT * self._guess(asked)) / (seen + WEIGHT)
+
+    def _guess(self, asked: Atom) -> float:
+        """The more different constants others ask for at a path, the more rarely each is there."""
+        if isinstance(asked, Compare) and asked.how == "=":
+            return 1 / (2 + self._values.constants(asked.path))
+        return guess(asked)
 
     def _index_of(self, asked: Atom) -> AtomIndex:
         match asked:
@@ -262,15 +257,10 @@ class Combination:
         return self._atoms[column][: len(self._atom_at)].copy()
 
     def slots(self, column: str) -> NDArray[Any]:
-        return self._slots[column][: len(self._slots)].copy()
+        return self._slots[column][: self._slots.end].copy()
 
     def terms(self, column: str) -> NDArray[Any]:
-        return self._terms[column][: len(self._terms)].copy()
+        return self._terms[column][: self._terms.end].copy()
 
     def lists(self) -> list[Numbers]:
         return [np.array(each, np.int32) for each in self._lists]
-
-    def columns(self) -> Iterator[NDArray[np.generic]]:
-        """All arrays, for who counts bytes."""
-        for each in (self._atoms, self._terms, self._slots):
-            yield from each.arrays()

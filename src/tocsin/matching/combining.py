@@ -1,11 +1,13 @@
 """The one combining step: from what holds of a notification to the slots of those who want it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tocsin.matching.atom_indexes import AtomIndex
+from tocsin.matching.evidence import Evidence
 from tocsin.matching.holding import Holding, Numbers
 from tocsin.model.identity import Instant
 from tocsin.model.subscription import Position, Subscription
@@ -20,6 +22,30 @@ OTHERS = 3  # atoms of a term beside the one it is found by; what asks for more 
 
 class Rows(Protocol):
     def __getitem__(self, name: str) -> NDArray[Any]: ...
+
+
+class Matcher:
+    """Indexes, and the rows of atoms, terms and slots that they are about."""
+
+    def __init__(
+        self, indexes: Sequence[AtomIndex], atoms: Rows, terms: Rows, slots: Rows, listed: Callable[[int], Numbers]
+    ) -> None:
+        self._indexes, self._atoms, self._terms, self._slots, self._listed = indexes, atoms, terms, slots, listed
+        self.holding = Holding()
+        self._round = 0
+
+    def match(self, evidence: Evidence) -> tuple[list[int], list[int], Numbers]:
+        """The slots of those who want it, those of whom the filters are to be verified, and the atoms that hold."""
+        self._round = next_round(self._round, self._atoms)
+        try:
+            for index in self._indexes:
+                index.match(evidence, self.holding)
+            found = stamp(self.holding, self._atoms, self._round)
+            terms = combine(found, self.holding, self._atoms, self._terms, self._listed, self._round)
+        finally:
+            self.holding.clear()
+        told = evidence.notification
+        return *standing(terms, self._terms, self._slots, told.at, told.when), found
 
 
 def next_round(last: int, atoms: Rows) -> int:

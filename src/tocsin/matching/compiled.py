@@ -16,14 +16,13 @@ from tocsin.matching.atom_indexes import AtomIndex
 from tocsin.matching.atoms import terms_of
 from tocsin.matching.boxes import BoxHeader, BoxIndex
 from tocsin.matching.combination import Combination
-from tocsin.matching.combining import STANDING, combine, next_round, stamp, standing
+from tocsin.matching.combining import STANDING, Matcher
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.holding import Holding, Numbers
+from tocsin.matching.holding import Numbers
 from tocsin.matching.known import Known
 from tocsin.matching.ordered import MappedTerms, OrderedTerms
 from tocsin.matching.services import notifier_of
 from tocsin.matching.statistics import NO_STATISTICS, Statistics
-from tocsin.matching.value_index import is_ordered
 from tocsin.model.filters import ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Subscription
@@ -81,7 +80,7 @@ def _head(combination: Combination, boxes: list[BoxHeader], services: list[int])
     for at, each in atoms:
         if isinstance(each, Exists):
             compared.append((at, place[each.path], None, None))
-        elif isinstance(each, Compare) and not is_ordered(each):
+        elif isinstance(each, Compare):
             compared.append((at, place[each.path], each.how, each.value))
     return Head(VERSION, named, paths, compared, boxes, services)
 
@@ -115,14 +114,13 @@ class Compiled:
         if head.version != VERSION:
             raise ValueError(f"the snapshot has version {head.version}, this is for {VERSION}")
         self._arrays = snapshot.arrays
-        self._terms = {name: snapshot.arrays[f"term_{name}"] for name in _TERM}
-        self._slots = {name: snapshot.arrays[f"slot_{name}"] for name in STANDING}
-        self._atoms = {name: snapshot.arrays[f"atom_{name}"] for name in _ATOM}
-        self._atoms["stamp"] = np.zeros(len(self._atoms["head"]), np.int32)
-        self._holding, self._round = Holding(), 0
-        self._holding.grow(2 * len(head.paths) + 1)
+        terms = {name: snapshot.arrays[f"term_{name}"] for name in _TERM}
+        slots = {name: snapshot.arrays[f"slot_{name}"] for name in STANDING}
+        atoms = {name: snapshot.arrays[f"atom_{name}"] for name in _ATOM}
+        atoms["stamp"] = np.zeros(len(atoms["head"]), np.int32)
+        self._matcher = Matcher(_indexes(head, snapshot.arrays, known), atoms, terms, slots, self._listed)
+        self._matcher.holding.grow(2 * len(head.paths) + 1)
         self.services = head.services
-        self._indexes = _indexes(head, snapshot.arrays, known)
         self.subscription = lru_cache(maxsize=DECODED)(self._subscription)
 
     def __len__(self) -> int:
@@ -138,19 +136,8 @@ class Compiled:
 
     def match(self, evidence: Evidence) -> tuple[list[int], list[int]]:
         """The slots of those who want it, and of those whose filters are to be verified."""
-        self._round = next_round(self._round, self._atoms)
-        try:
-            terms = self._found(evidence)
-        finally:
-            self._holding.clear()
-        return standing(terms, self._terms, self._slots, evidence.notification.at, evidence.notification.when)
-
-    def _found(self, evidence: Evidence) -> Numbers:
-        holding = self._holding
-        for index in self._indexes:
-            index.match(evidence, holding)
-        found = stamp(holding, self._atoms, self._round)
-        return combine(found, holding, self._atoms, self._terms, self._listed, self._round)
+        decided, partly, _ = self._matcher.match(evidence)
+        return decided, partly
 
     def _listed(self, at: int) -> Numbers:
         ends = self._arrays["lists_ends"]
@@ -185,8 +172,10 @@ def _values(head: Head, arrays: Arrays) -> atom_indexes.Values:
     values = atom_indexes.Values()
     for place, path in enumerate(head.paths):
         index = values.at(path)
-        index.hold()
-        values.ordered |= {index.side + at: _mapped(arrays, 2 * place + at) for at in (0, 1)}
+        index.hold()  # bounds on it are in the arrays alone
+        assert index.side == 2 * place + 1, "nothing was removed from what was compiled"
+        mapped = {index.side + at: _mapped(arrays, 2 * place + at) for at in (0, 1)}
+        values.ordered |= {side: terms for side, terms in mapped.items() if len(terms)}
     for at, place, how, constant in head.compared:
         path = head.paths[place]
         values.add(at, Exists(path) if how is None else Compare(path, how, constant))

@@ -46,7 +46,7 @@ class Engine:
     ) -> None:
         self.known = known or Known()
         self._judge, self._base_url = judge, base_url
-        self._subscriptions: dict[SubscriptionId, Subscription] = {}
+        self._plain: dict[SubscriptionId, Subscription] = {}
         self._topics: TopicIndex[SubscriptionId] = TopicIndex()
         self._generic: dict[SubscriptionId, None] = {}
         self._services: dict[str, dict[SubscriptionId, None]] = {}  # by the notifier that tells them
@@ -62,7 +62,7 @@ class Engine:
 
     def apply(self, subscription: Subscription) -> None:
         """The new state of one subscription; an ended one leaves the index."""
-        old = self._standing_now(subscription.id)
+        old = self._current(subscription.id)
         asks_the_same = old is not None and old.filters == subscription.filters and old.form == subscription.form
         if asks_the_same and subscription.state != "ended":
             self._exchange(subscription)
@@ -74,7 +74,7 @@ class Engine:
 
     def remove(self, subscription: SubscriptionId) -> None:
         """It leaves the index, if it is there, though it may go on elsewhere."""
-        if (old := self._standing_now(subscription)) is not None:
+        if (old := self._current(subscription)) is not None:
             self._remove(old)
         if self._base is not None and subscription in self._base:
             self._over.add(subscription)
@@ -96,25 +96,21 @@ class Engine:
         return self._combined.statistics()
 
     def __contains__(self, subscription: SubscriptionId) -> bool:
-        return self._standing_now(subscription) is not None or self._is_below(subscription)
+        return self._current(subscription) is not None or self._is_below(subscription)
 
     def __len__(self) -> int:
-        return (
-            len(self._subscriptions)
-            + len(self._slots)
-            + (0 if self._base is None else len(self._base) - len(self._over))
-        )
+        return len(self._plain) + len(self._slots) + (0 if self._base is None else len(self._base) - len(self._over))
 
-    def _standing_now(self, subscription: SubscriptionId) -> Subscription | None:
+    def _current(self, subscription: SubscriptionId) -> Subscription | None:
         slot = self._slots.get(subscription)
-        return self._subscriptions.get(subscription) if slot is None else self._at_slot[slot]
+        return self._plain.get(subscription) if slot is None else self._at_slot[slot]
 
     def _is_below(self, subscription: SubscriptionId) -> bool:
         return self._base is not None and subscription not in self._over and subscription in self._base
 
     def _told(self, notification: Notification) -> Matched:
         """What a notifier says is for its service alone."""
-        found = [self._subscriptions[each] for each in sorted(self._services.get(notification.addressee, ()))]
+        found = [self._plain[each] for each in sorted(self._services.get(notification.addressee, ()))]
         return self._verified(found, Evidence(notification, self.known, self._judge, self._base_url))
 
     def _with_combined(self, wanted: list[Subscription], notification: Notification) -> Matched:
@@ -163,7 +159,7 @@ class Engine:
             else:
                 self._at_slot[slot] = subscription
             return
-        self._subscriptions[subscription.id] = subscription
+        self._plain[subscription.id] = subscription
         if (notifier := notifier_of(subscription)) is not None:
             self._services.setdefault(notifier, {})[subscription.id] = None
         elif not subscription.filters:
@@ -178,7 +174,7 @@ class Engine:
             self._at_slot[slot] = None
             self._combined.remove(slot)
             return
-        del self._subscriptions[subscription.id]
+        del self._plain[subscription.id]
         if (notifier := notifier_of(subscription)) is not None:
             del self._services[notifier][subscription.id]
         elif not subscription.filters:
@@ -194,12 +190,12 @@ class Engine:
             self._at_slot[slot] = subscription
             self._combined.exchange(slot, subscription)
         else:
-            self._subscriptions[subscription.id] = subscription
+            self._plain[subscription.id] = subscription
             self._forget()
 
     def _remember(self, topic: Topic) -> list[Subscription]:
         names = sorted((*self._topics.match(topic), *self._generic))
-        found = [self._subscriptions[name] for name in names]
+        found = [self._plain[name] for name in names]
         self._room -= len(found) + size_of(topic)
         if self._room < 0:
             self._forget()

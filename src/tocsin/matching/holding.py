@@ -20,22 +20,22 @@ class Holding:
         self.atoms: list[int] = []
         self.arrays: list[Numbers] = []
         self.terms: list[Numbers] = []
-        self.found: dict[int, float] = {}  # limits by side
+        self.reached: dict[int, float] = {}  # by side, the limit
         self.limits = np.full(_LEAST, -inf)
 
     def clear(self) -> None:
-        if self.found:
-            self.limits[list(self.found)] = -inf
-        self.atoms, self.arrays, self.terms, self.found = [], [], [], {}
+        if self.reached:
+            self.limits[list(self.reached)] = -inf
+        self.atoms, self.arrays, self.terms, self.reached = [], [], [], {}
 
-    def raise_limit(self, side: int, limit: float) -> None:
-        if limit > self.found.get(side, -inf):
-            self.found[side] = limit
+    def reach(self, side: int, limit: float) -> None:
+        if limit > self.reached.get(side, -inf):
+            self.reached[side] = limit
 
     def set_limits(self) -> None:
         """All at once: one by one they would cost more than all else."""
-        if self.found:
-            self.limits[list(self.found)] = list(self.found.values())
+        if self.reached:
+            self.limits[list(self.reached)] = list(self.reached.values())
 
     def grow(self, sides: int) -> None:
         """Room for that many sides."""

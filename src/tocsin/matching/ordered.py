@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int32]
+from tocsin.matching.holding import Numbers
 
 
 class Ordered(Protocol):

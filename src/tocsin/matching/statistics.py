@@ -15,9 +15,6 @@ class Statistics(Struct, frozen=True):
     seen: int = 0
     held: dict[Atom, int] = {}
 
-    def rate(self, atom: Atom) -> float:
-        return (self.held.get(atom, 0) + WEIGHT * guess(atom)) / (self.seen + WEIGHT)
-
 
 NO_STATISTICS = Statistics()
 
@@ -25,8 +22,6 @@ NO_STATISTICS = Statistics()
 def guess(atom: Atom) -> float:
     """Before anything was seen."""
     match atom:
-        case Compare(how="="):
-            return 0.01
         case InBox():
             return 0.02
         case TypeIs():

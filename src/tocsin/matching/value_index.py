@@ -72,8 +72,6 @@ class ValueIndex:
                 self._equal[key_of(asked.value)] = atom
             case "!=":
                 self._differs[key_of(asked.value)] = atom
-            case _:
-                self._ordered += 1
 
     def remove(self, asked: Compare | Exists) -> None:
         if isinstance(asked, Exists):
@@ -85,8 +83,6 @@ class ValueIndex:
                 del self._equal[key_of(asked.value)]
             case "!=":
                 del self._differs[key_of(asked.value)]
-            case _:
-                self._ordered -= 1
 
     def hold(self) -> None:
         """One bound more."""
@@ -114,7 +110,7 @@ class ValueIndex:
             atoms, limits = self.of_value(each)
             holding.atoms += atoms
             for side, limit in limits:
-                holding.raise_limit(side, limit)
+                holding.reach(side, limit)
         if self._differs and values:
             holding.atoms += self.different(values)
 
@@ -127,6 +123,9 @@ class ValueIndex:
             atoms += (atom for key in (*self._keys(value), *numbers) if (atom := find(key)) is not None)
         limits = [(self.side + at, sign * each) for each in numbers for at, sign in _SIDES] if self._ordered else []
         return tuple(atoms), tuple(limits)
+
+    def constants(self) -> int:
+        return len(self._equal)
 
     def differs(self) -> bool:
         return bool(self._differs)
