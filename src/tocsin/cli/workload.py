@@ -36,7 +36,7 @@ def workload(
     counts = {
         "subscriptions": subscriptions,
         "notifications": notifications,
-        "expected matches": min(expected, notifications),
+        "notifications with expected matches": min(expected, notifications),
     }
     with _progress() as progress:
         tasks = {what: progress.add_task(what, total=count) for what, count in counts.items() if count}

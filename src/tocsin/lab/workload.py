@@ -125,10 +125,10 @@ def _xpath(text: str) -> Asked:
     return Asked(xpath=text, namespaces={"cap": CAP})
 
 
-_TYPES = [f"org.example.{one}.{two}.{three}" for one, two, three in product("abcd", "efg", "hijkl")]
-_INNER_TYPES = sorted({each.rpartition(".")[0] for each in _TYPES} | {each.rsplit(".", 2)[0] for each in _TYPES})
+TYPES = [f"org.example.{one}.{two}.{three}" for one, two, three in product("abcd", "efg", "hijkl")]
+_INNER_TYPES = sorted({each.rpartition(".")[0] for each in TYPES} | {each.rsplit(".", 2)[0] for each in TYPES})
 _CATEGORIES = [f"{one}-{two}" for one, two in product(("police", "fire", "health", "water", "power"), "abcdef")]
-_ADDRESSES = [f"http://station-{number}.example.org/events" for number in range(300)]
+ADDRESSES = [f"http://station-{number}.example.org/events" for number in range(300)]
 _TENANTS = [f"tenant-{number}" for number in range(200)]
 _STAGES = ["draft", "test", "exercise", "actual"]
 TOWNS = [f"{one}{two},{state}" for one, two, state in product(
@@ -147,10 +147,10 @@ WEATHER = InformationSpace(
 DECLARED: tuple[Declaration, ...] = (
     WEATHER,
     Hierarchy(
-        "types", tuple((each, (each.rpartition(".")[0],)) for each in (*_INNER_TYPES, *_TYPES) if each.count(".") > 2)
+        "types", tuple((each, (each.rpartition(".")[0],)) for each in (*_INNER_TYPES, *TYPES) if each.count(".") > 2)
     ),
     Hierarchy("categories", tuple((each, (each.partition("-")[0],)) for each in _CATEGORIES)),
-    *(Producer(each, (_CATEGORIES[at % len(_CATEGORIES)],)) for at, each in enumerate(_ADDRESSES)),
+    *(Producer(each, (_CATEGORIES[at % len(_CATEGORIES)],)) for at, each in enumerate(ADDRESSES)),
 )
 
 
@@ -214,13 +214,13 @@ def _box(space: InformationSpace, random: Random) -> Asked:
 def _producer(random: Random) -> Asked:
     share = random.random()
     if share < 0.7:
-        return Asked(producer=Producers(addresses=tuple(random.sample(_ADDRESSES, random.choice((1, 1, 2))))))
+        return Asked(producer=Producers(addresses=tuple(random.sample(ADDRESSES, random.choice((1, 1, 2))))))
     category = random.choice(_CATEGORIES)
     return Asked(producer=Producers(categories=(category if share < 0.95 else category.partition("-")[0],)))
 
 
 def _type(random: Random) -> Asked:
-    return Asked(type=(random.choice(_TYPES if random.random() < 0.85 else _INNER_TYPES),))
+    return Asked(type=(random.choice(TYPES if random.random() < 0.85 else _INNER_TYPES),))
 
 
 def _attribute(random: Random) -> Asked:
@@ -247,17 +247,17 @@ def _conjunction(random: Random) -> tuple[Asked, ...]:
 
 def _bare(random: Random, name: str, *, topic: str = "", space: InformationSpace | None = None) -> Telling:
     attributes = {} if space is None else {CONTENT_TOPIC: write_point(point_of(space, random), space)}
-    return Telling(name, topic or f"{{{HAZARDS}}}{ROOTS[0]}", _TYPES[0], _ADDRESSES[0], attributes, "", "")
+    return Telling(name, topic or f"{{{HAZARDS}}}{ROOTS[0]}", TYPES[0], ADDRESSES[0], attributes, "", "")
 
 
 def _alert(random: Random, name: str) -> Telling:
-    return Telling(name, topic_text(random), _TYPES[0], _ADDRESSES[0], {}, XML, alert(random))
+    return Telling(name, topic_text(random), TYPES[0], ADDRESSES[0], {}, XML, alert(random))
 
 
 def _whole(random: Random, name: str) -> Telling:
     point = write_point(point_of(WEATHER, random), WEATHER)
     attributes = {CONTENT_TOPIC: point, "tenant": random.choice(_TENANTS), "stage": random.choice(_STAGES)}
-    kind, producer = random.choice(_TYPES), random.choice(_ADDRESSES)
+    kind, producer = random.choice(TYPES), random.choice(ADDRESSES)
     return Telling(name, topic_text(random), kind, producer, attributes, XML, alert(random))
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
 
 from tocsin.lab.workload import Asked, Kind, Telling, Wanting, notifications, subscriptions
+from tocsin.lab.workload_aiming import aimed
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies_all
 from tocsin.matching.known import Known
@@ -41,12 +43,13 @@ subscriptions.jsonl  one subscription a line: {{"id", "filters"}}. All its filte
     type       one of these types, or a subtype by declarations.json
     producer   one of these "addresses", or a producer of one of these "categories" or a subcategory
     sql        CloudEvents SQL 1.0 over "attributes"
-notifications.jsonl  one notification a line: "topic" (Clark notation: {{namespace}}root/child/grandchild), "type",
-  "producer" (its address), "attributes" (of which "contenttopic" is its point in an information space, written as a
-  box is), "media_type" and "payload" (a text).
+notifications.jsonl  one notification a line: "id", "topic" (Clark notation: {{namespace}}root/child/grandchild),
+  "type", "producer" (its address), "attributes" (of which "contenttopic" is its point in an information space, written
+  as a box is), "media_type" and "payload" (a text).
 declarations.json    "spaces" with their dimensions, the parents of "types" and of "categories", and "producers".
 matches.jsonl        of the first {expected} notifications who wants them, found one by one:
-  {{"notification", "subscriptions"}}, in the order of their ids.
+  {{"notification", "subscriptions"}}, in the order of their ids. Of these notifications every second is made for a
+  subscription, the first for the first, so that some are wanted among few subscriptions too; all others are by chance.
 """
 
 
@@ -114,14 +117,23 @@ def write(
     known, expected = Known(kind.declared), min(expected, counts[1])
     wanting = _lines(folder / "subscriptions.jsonl", subscriptions(kind, counts[0], seed), "subscriptions", advance)
     asking = [subscription(each, known) for each in wanting if expected]
-    telling = _lines(folder / "notifications.jsonl", notifications(kind, counts[1], seed), "notifications", advance)
+    telling = _lines(
+        folder / "notifications.jsonl", _notifications(kind, counts, seed, expected), "notifications", advance
+    )
     events = [each for number, each in enumerate(telling) if number < expected]
     (folder / "declarations.json").write_bytes(msgspec.json.format(msgspec.json.encode(declarations(kind.declared))))
     matches = _matches(asking, events, known)
-    for _ in _lines(folder / "matches.jsonl", matches, "expected matches", advance):
+    for _ in _lines(folder / "matches.jsonl", matches, "notifications with expected matches", advance):
         pass
     described = {"kind": kind.name, "seed": seed, "subscriptions": counts[0], "notifications": counts[1]}
     (folder / "README.txt").write_text(README.format(expected=expected, **described))
+
+
+def _notifications(kind: Kind, counts: tuple[int, int], seed: int, expected: int) -> Iterator[Telling]:
+    """Those of the benchmarks, but of the first ones, whose matches are written, every second is wanted by somebody."""
+    aims = list(subscriptions(kind, min(counts[0], (expected + 1) // 2), seed))
+    random = Random(f"{kind.name} aims {seed}")
+    return aimed(notifications(kind, counts[1], seed), aims, Known(kind.declared), random)
 
 
 def _lines(path: Path, values: Iterable[Any], what: str, advance: Advance) -> Iterator[Any]:
