@@ -9,9 +9,10 @@ from tests.app.test_fetching import batch
 
 from tocsin.app import finding
 from tocsin.app.finding import find, newest
-from tocsin.model.identity import SubscriptionId
-from tocsin.model.records import Accepted, Changed
+from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.records import Declared, Node, Position, Record
 from tocsin.model.refusal import Refusal
+from tocsin.model.space import Dimension, InformationSpace
 from tocsin.store.appender import Appender
 from tocsin.store.codec import encode
 from tocsin.wire.trace_port import Found, Sought
@@ -25,7 +26,7 @@ NOTIFY = (
 )
 
 
-def written(folder: Path, *records: Accepted | Changed, segment_bytes: int = 1 << 20) -> Path:
+def written(folder: Path, *records: Record, segment_bytes: int = 1 << 20) -> Path:
     appender = Appender.open(folder, segment_bytes=segment_bytes)
     for each in records:
         appender.commit([encode(each)], (), None)
@@ -87,8 +88,8 @@ def test_by_offset_it_is_had_at_once(log: Path) -> None:
         (Sought("nosuch"), "unknown-name", "'nosuch' was found in the records 0 to 5"),
         (Sought("\u2603"), "unknown-name", "was found in the records 0 to 5"),
         (Sought("two", index=2), "unknown-name", "no notification 2 in the message 'two': it has 2, from 0 on"),
-        (Sought(offset=1), "unknown-name", "no notification in record 1"),
-        (Sought(offset=9), "unknown-name", "no notification in record 9"),
+        (Sought(offset=1), "unknown-name", "record 1 is a change of a subscription"),
+        (Sought(offset=9), "unknown-name", "there is no record 9; the log ends at record 5"),
         (Sought(), "malformed", "by its id or cause, or its record by offset=N"),
         (Sought("x" * 9000), "malformed", "by its id or cause"),
     ],
@@ -97,6 +98,13 @@ def test_what_is_not_there_is_refused(log: Path, sought: Sought, reason: str, wo
     with pytest.raises(Refusal) as refused:
         find(log, sought)
     assert (refused.value.reason, words in refused.value.text) == (reason, True), refused.value.text
+
+
+def test_a_declaration_is_said_to_be_one(tmp_path: Path) -> None:
+    space = InformationSpace("weather", (Dimension("place", "string"),))
+    log = written(tmp_path, Declared(Position(Node("n"), 0), Instant(0), space))
+    with pytest.raises(Refusal, match="record 0 is a declaration"):
+        find(log, Sought(offset=0))
 
 
 def test_what_is_no_longer_kept_is_said_to_be_so(tmp_path: Path) -> None:
@@ -141,7 +149,9 @@ def test_what_may_not_be_heard_is_passed_over_as_if_it_were_not_there(log: Path)
     for sought in (Sought("one"), Sought("nosuch"), Sought("cause-0", index=1), Sought("cause-0", index=7)):
         with pytest.raises(Refusal, match=r"no notification with the id or cause .* was found in the records 0 to 5"):
             find(log, sought, heard())
-    for offset in (0, 1, 9):
+    with pytest.raises(Refusal, match="there is no record 9"):
+        find(log, Sought(offset=9), heard())
+    for offset in (0, 1):
         with pytest.raises(Refusal, match=f"there is no notification in record {offset} of the log"):
             find(log, Sought(offset=offset), heard())
     second = find(log, Sought(offset=0), lambda each: each.notification.index == 1).notification

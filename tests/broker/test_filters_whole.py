@@ -59,6 +59,12 @@ async def test_ws_eventing_asks_of_the_envelope(broker: BrokerProcess, sink: Sin
         await client.unsubscribe(lease)
 
 
+async def test_who_is_sent_no_envelope_cannot_ask_of_it(broker: BrokerProcess, sink: Sink) -> None:
+    async with Client(broker.url, "cloudevents") as client:
+        with pytest.raises(ClientError, match="only SOAP subscribers are sent an envelope"):
+            await client.subscribe(sink.url("none"), content="//x", content_language="xpath-envelope")
+
+
 async def test_cloudevents_subscriptions(broker: BrokerProcess, sink: Sink, http: HttpClient) -> None:
     stem, at = f"t{uuid4().hex}", f"{broker.url}/api/cloudevents/subscriptions"
     filters = [{"sql": f"type = '{stem}' AND subject LIKE 'a%'"}, {f"{OURS}jsonpath": "$.level > 3"}]

@@ -65,6 +65,18 @@ def test_a_dimension_that_is_none_is_not_even_sent(wrong: tuple[str, ...]) -> No
     assert done.returncode == 2 and "place:string" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("sky:enumeration:clear,rain", "'sky:enumeration:clear|rain'"),
+        ("place:strin", "choose one of string, number, enumeration, time"),
+    ],
+)
+def test_what_was_meant_by_a_dimension_is_told(wrong: str, words: str) -> None:
+    done = tocsin("spaces", "declare", "s", wrong, "--broker", "http://127.0.0.1:9", check=False)
+    assert done.returncode == 2 and words in done.stderr.replace("\n", " ")
+
+
 @pytest.mark.broker
 def test_types_are_drawn_as_a_tree(broker: str, tmp_path: Path) -> None:
     at = ("--broker", broker)

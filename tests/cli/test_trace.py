@@ -87,6 +87,8 @@ def test_what_is_not_there_ends_in_a_sentence(broker: str) -> None:
     at = ("--broker", broker)
     missing = tocsin("trace", "urn:none", *at, check=False)
     assert missing.returncode == 1 and "no notification with the id or cause 'urn:none'" in missing.stderr
+    beyond = tocsin("trace", "--offset", "999999", *at, check=False)
+    assert beyond.returncode == 1 and "there is no record 999999; the log " in beyond.stderr
     never = tocsin("trace", "--subscription", "none", *at, check=False)
     assert never.returncode == 1 and "there never was a subscription 'none'" in never.stderr
     for wrong in ((), ("x", "--offset", "1"), ("--offset", "-1"), ("x", "--limit", "0")):

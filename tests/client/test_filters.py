@@ -80,6 +80,29 @@ def test_the_drafts_have_one_place_for_each(dialect: str) -> None:
 def test_what_is_said_wrong_is_told_before_anybody_is_asked() -> None:
     with pytest.raises(ClientError, match=f"choose one of {', '.join(LANGUAGES)}"):
         heard("wsn-1.3", {"content": "a", "content_language": "xquery"})
-    for names in ("http://p/", ["a b"], [""]):
+    for names in ("http://p/", ["a b"]):
         with pytest.raises(ClientError, match="a list of names"):
             heard("wsn-1.3", {"producers": names})
+    with pytest.raises(ClientError, match="choose one of simple, concrete, full, concrete-set"):
+        wanted("http://c/", {"topic": "a", "topic_dialect": "fulll"})
+
+
+EMPTY: list[tuple[Options, str]] = [
+    ({"topic": ""}, "topic"),
+    ({"content": ""}, "content"),
+    ({"content": " "}, "content"),
+    ({"box": ""}, "box"),
+    ({"types": [""]}, "type"),
+    ({"producers": [""]}, "producer"),
+]
+
+
+@pytest.mark.parametrize(("options", "name"), EMPTY)
+def test_an_empty_filter_does_not_ask_for_everything(options: Options, name: str) -> None:
+    with pytest.raises(ClientError, match=f"the {name} filter is empty"):
+        wanted("http://c/", options)
+
+
+def test_what_is_not_said_asks_for_everything() -> None:
+    assert wanted("http://c/", {"topic": None, "content": None, "box": None}) == wanted("http://c/", {})
+    assert heard("wsn-1.3", {}) == ()

@@ -384,3 +384,8 @@ def test_strings_are_bounded() -> None:
     text = f"LENGTH(CONCAT_WS({twice}, {twice}, {twice}, {twice})) > 0"
     assert evaluate(text, {"subject": "a" * 1000})
     assert not evaluate(text, {"subject": "a" * 100_000})
+
+
+def test_two_equals_signs_are_one_too_many() -> None:
+    with pytest.raises(ExpressionError, match="position 5: write ="):
+        read("hop == 1")

@@ -244,3 +244,20 @@ def test_any_text_is_read_or_refused(tokens: list[str]) -> None:
 def test_who_asks_for_conditions_only_does_not_pay_for_the_library() -> None:
     asks = "import sys; from tocsin.markup.jsonpath import read; read('$.a == 1'); assert 'regex' not in sys.modules"
     subprocess.run([sys.executable, "-c", asks], check=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("level > 3", "a path begins with $, for example $.level > 3"),
+        ("$.b == 1 && level", "a path begins with $, for example $.level"),
+        ("$.a = 'x'", "JSONPath compares with =="),
+        ("($.a = 'x')", "JSONPath compares with =="),
+        ("$.a and $.b", "JSONPath writes && for 'and'"),
+        ("$.a 3", "an operator or the end is expected here"),
+    ],
+)
+def test_what_another_language_would_take_is_told_in_this_one(text: str, words: str) -> None:
+    with pytest.raises(ExpressionError) as refused:
+        read(text)
+    assert refused.value.why.startswith(words)

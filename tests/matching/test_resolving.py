@@ -1,7 +1,7 @@
 import pytest
 
 from tocsin.matching.known import Known
-from tocsin.matching.resolving import as_said, resolve
+from tocsin.matching.resolving import as_said, check_envelopes, resolve
 from tocsin.matching.rights import may_subscribe
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.access import Principal, Right
@@ -74,3 +74,18 @@ def test_who_may_hear_of_some_topics_must_name_them() -> None:
         assert not may_subscribe(someone, (AnyOf((each, named)),))
         assert not may_subscribe(someone, (Not(each),))
         assert may_subscribe(someone, (each, named))
+
+
+ENVELOPE = Content("xpath", "//a", "envelope")
+
+
+@pytest.mark.parametrize("asked", [ENVELOPE, AllOf((TypeIs(("a",)), ENVELOPE)), AnyOf((Not(ENVELOPE),))])
+def test_an_envelope_is_asked_for_only_where_one_is_sent(asked: Filter) -> None:
+    check_envelopes((asked,), Form("wse-2004-08", "1.2"))
+    with pytest.raises(Refusal, match="only SOAP subscribers are sent an envelope; ask of the payload") as refused:
+        check_envelopes((asked,), Form("cloudevents"))
+    assert refused.value.reason == "bad-filter"
+
+
+def test_a_payload_is_asked_for_wherever() -> None:
+    check_envelopes((Content("xpath", "//a"), Not(TypeIs(("a",)))), Form("cloudevents"))

@@ -112,3 +112,11 @@ def test_much_is_refused_before_it_takes_time() -> None:
 def test_whatever_a_category_is_called_it_can_be_asked_for(names: list[str]) -> None:
     asked = ProducerIs(("http://p/%20",), tuple(names))
     assert expressions.producers(expressions.producers_text(asked)) == asked
+
+
+def test_the_filter_at_fault_is_named() -> None:
+    good, bad = {"exact": {"type": "a"}}, {f"{OURS}xpath": {"expression": "a", "namespace": {}}}
+    with pytest.raises(Refusal, match=r"^filters\[1\]\.any\[0\]: 'namespace' is not known"):
+        ce_filters.read([good, {"any": [bad, good]}])
+    with pytest.raises(Refusal, match=r"^filters\[0\]\.not: a filter is an object of one dialect"):
+        ce_filters.read([{"not": {}}])

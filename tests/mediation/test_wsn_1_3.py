@@ -184,6 +184,12 @@ def test_a_subscribe_that_is_refused(inner: str, reason: str, about: QName | Non
     assert (found[0], found[2]) == (reason, about)
 
 
+def test_the_topic_dialects_that_are_known_are_all_listed() -> None:
+    expression = '<wsnt:TopicExpression Dialect="urn:x">a</wsnt:TopicExpression>'
+    text = refused(f"<wsnt:Subscribe>{CONSUMER}<wsnt:Filter>{expression}</wsnt:Filter></wsnt:Subscribe>")[1]
+    assert all(each in text for each in ("TopicExpression/Full", "dialect:content-topic", "dialect:type"))
+
+
 def test_a_subscribe_without_a_consumer() -> None:
     assert refused("<wsnt:Subscribe/>")[:2] == ("malformed", "Subscribe lacks ConsumerReference")
     empty = "<wsnt:Subscribe><wsnt:ConsumerReference/></wsnt:Subscribe>"

@@ -1,14 +1,14 @@
 """Notifications of the log by their names: from its end backwards, within bounds."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tocsin.app.embedded import readable
 from tocsin.flow.pull_points import addressed_to
 from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted
+from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.store.codec import decode
 from tocsin.store.errors import StoreError
@@ -22,10 +22,16 @@ _BLOCK, _WHOLE_BLOCK = 200, 50  # records read at a time, some of them kept or a
 _PLAIN = re.compile(r"[A-Za-z0-9-]+")  # what no encoding of a message writes otherwise
 
 
-def find(log: Path, sought: Sought, heard: Heard = lambda _: True) -> Found:
+def find(log: Path, sought: Sought, heard: Heard | None = None) -> Found:
     """What is not heard is as if it were not there."""
     with _reading(log) as reader:
-        return _at(reader, sought, heard) if sought.offset is not None else _named(reader, sought, heard)
+        if sought.offset is not None:
+            return _at(reader, sought, heard)
+        return _named(reader, sought, heard or _anything)
+
+
+def _anything(_: Found) -> bool:
+    return True
 
 
 def newest(log: Path, most: int) -> list[Found]:
@@ -50,15 +56,25 @@ def _reading(log: Path) -> Iterator[LogReader]:
         raise Refusal("cannot-store", f"it cannot be read: {problem}") from None
 
 
-def _at(reader: LogReader, sought: Sought, heard: Heard) -> Found:
-    offset = sought.offset or 0
+def _at(reader: LogReader, sought: Sought, heard: Heard | None) -> Found:
+    """What else a record is tells only who may hear all: others would learn where there is what they may not."""
+    offset, what = sought.offset or 0, ""
     for _, payload in reader.kept_frames(offset, offset + 1):
         record = decode(payload)
-        if isinstance(record, Accepted) and (found := list(filter(heard, _all_in(record)))):
+        if isinstance(record, Accepted) and (found := list(filter(heard or _anything, _all_in(record)))):
             return found[0] if sought.index is None else _chosen(found, sought.index, f"record {offset}")
+        what = _KINDS.get(type(record), "")
     if offset < (kept := reader.start()):
         raise Refusal("unknown-name", f"record {offset} is no longer kept; the log starts at record {kept}")
+    if offset >= (end := reader.end()):
+        ends = f"the log ends at record {end - 1}" if end else "the log is empty"
+        raise Refusal("unknown-name", f"there is no record {offset}; {ends}")
+    if what and heard is None:
+        raise Refusal("unknown-name", f"record {offset} is {what}, and no notification")
     raise Refusal("unknown-name", f"there is no notification in record {offset} of the log")
+
+
+_KINDS: Mapping[type, str] = {Declared: "a declaration", Changed: "a change of a subscription"}
 
 
 def _named(reader: LogReader, sought: Sought, heard: Heard) -> Found:

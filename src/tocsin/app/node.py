@@ -37,6 +37,7 @@ from tocsin.app.tracing import Tracing
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
 from tocsin.flow.services import NOTIFIERS, door_of, told
+from tocsin.matching.resolving import check_envelopes
 from tocsin.matching.services import notifier_of
 from tocsin.mediation import cloudevents
 from tocsin.mediation.dialects import Reading
@@ -197,6 +198,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
         for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check(endpoint, request.form)
         self.topic_space.check_filters(request.filters)
+        check_envelopes(request.filters, request.form)
         limits = self.settings.limits
         expires = granted(request.expires, self.now(), limits.default_lease, limits.longest_lease)
         since = Position(self.name, await self._beginning(request.start))
@@ -224,6 +226,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
         for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check(endpoint, request.form)
         self.topic_space.check_filters(request.filters)
+        check_envelopes(request.filters, request.form)
         self.consumers.check(consumer, request.end_to)
         limits = self.settings.limits
         replaced = msgspec.structs.replace(

@@ -61,7 +61,7 @@ class Tracing:
 
     async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
         async with self._turn():
-            return await asyncio.to_thread(finding.find, self._log, sought, heard or (lambda _: True))
+            return await asyncio.to_thread(finding.find, self._log, sought, heard)
 
     async def known_subscription(self, subscription: str) -> Subscription:
         return (await asyncio.to_thread(self._history, subscription))[-1].subscription

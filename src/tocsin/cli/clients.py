@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from tocsin.model.notification import Notification
 
 Subscription = Annotated[str, typer.Argument(help="The id or the address of the subscription.")]
-Topic = Annotated[str, typer.Option(help="A topic expression, e.g. d:earthquake//. with --namespace d=urn:x.")]
 TopicDialect = Annotated[str, typer.Option(help="simple, concrete, full or concrete-set.")]
 Expires = Annotated[str, typer.Option(help="A duration such as PT1H, or a time such as 2030-01-31T12:00:00Z.")]
 From = Annotated[
@@ -77,14 +76,14 @@ def subscribe(
     to: Annotated[str | None, typer.Option(help="The consumer's address.")] = None,
     show: Annotated[bool, typer.Option("--print", help="Be the consumer, and print what comes.")] = False,
     pulled: Annotated[bool, typer.Option("--pull", help="With --print: fetch it, for want of an address.")] = False,
-    topic: Topic = "",
+    topic: asked_for.Topic = None,
     topic_dialect: TopicDialect = "full",
     namespace: options.Namespace = None,
-    content: asked_for.Content = "",
+    content: asked_for.Content = None,
     content_language: asked_for.ContentLanguage = "xpath",
     types: asked_for.Types = None,
     producers: asked_for.Producers = None,
-    box: asked_for.Box = "",
+    box: asked_for.Box = None,
     expires: Expires = "",
     start: From = None,
     mode: Annotated[
@@ -169,7 +168,11 @@ def status(connection: Connection, subscription: Subscription, json: options.Jso
         found = await client.status(subscription)
         until = found.expires or "further notice"
         if json:
-            give({"expires": found.expires or None, "state": found.state or None})
+            give({"expires": found.expires or None, "state": found.state or None, "reason": found.reason or None})
+        elif found.state == "suspended":
+            again = connection.command("resume", subscription)
+            because = f": {found.reason}" if found.reason else ""
+            say(f"suspended{because}; lease until {until}; {again} makes it active again")
         elif found.state:
             say(f"{found.state} until {until}")
         else:
@@ -215,14 +218,14 @@ def pull(
     point: Annotated[
         str | None, typer.Argument(help="The id or address of a pull point; without, one is made.")
     ] = None,
-    topic: Topic = "",
+    topic: asked_for.Topic = None,
     topic_dialect: TopicDialect = "full",
     namespace: options.Namespace = None,
-    content: asked_for.Content = "",
+    content: asked_for.Content = None,
     content_language: asked_for.ContentLanguage = "xpath",
     types: asked_for.Types = None,
     producers: asked_for.Producers = None,
-    box: asked_for.Box = "",
+    box: asked_for.Box = None,
     expires: Expires = "",
     start: From = None,
     wait: Annotated[str, typer.Option(help="How long to wait for the first message, such as 30s.")] = "0s",
@@ -331,11 +334,12 @@ def _without_end(found: "Sequence[Notification]") -> "tuple[list[Notification], 
 
 
 def _about(
-    topic: str, topic_dialect: str, namespace: list[str] | None, expires: str, start: str | None
+    topic: list[str] | None, topic_dialect: str, namespace: list[str] | None, expires: str, start: str | None
 ) -> dict[str, Any]:
     _check_expires(expires)
+    _check_topic_dialect(topic_dialect)
     return {
-        "topic": topic,
+        "topic": asked_for.once("topic", topic),
         "topic_dialect": topic_dialect,
         "namespaces": options.pairs(namespace),
         "expires": expires,
@@ -344,19 +348,31 @@ def _about(
 
 
 def _filters(
-    content: str, language: str, types: list[str] | None, producers: list[str] | None, box: str
+    content: list[str] | None,
+    language: str,
+    types: list[str] | None,
+    producers: list[str] | None,
+    box: list[str] | None,
 ) -> dict[str, Any]:
     from tocsin.client.filters import LANGUAGES
 
     if language not in LANGUAGES:
         fail(f"--content-language {language!r} is not known; choose one of {', '.join(LANGUAGES)}", WRONG_USE)
     return {
-        "content": content,
+        "content": asked_for.once("content", content),
         "content_language": language,
         "types": types or (),
         "producers": producers or (),
-        "box": box,
+        "box": asked_for.once("box", box),
     }
+
+
+def _check_topic_dialect(name: str) -> None:
+    from tocsin.mediation.topics import DIALECTS
+
+    known = tuple(DIALECTS.values())
+    if name not in known:
+        fail(f"--topic-dialect {name!r} is not known; choose one of {', '.join(known)}", WRONG_USE)
 
 
 def _check_form(dialect: str, mode: str, together: int) -> None:

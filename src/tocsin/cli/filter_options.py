@@ -4,8 +4,15 @@ from typing import Annotated
 
 import typer
 
+from tocsin.cli.output import WRONG_USE, fail
+
+# Lists, so that one that is said twice is not silently lost: `once` takes the only one.
+Topic = Annotated[
+    list[str] | None, typer.Option(help="A topic expression, e.g. d:earthquake//. with --namespace d=urn:x.")
+]
 Content = Annotated[
-    str, typer.Option(metavar="EXPRESSION", help="What must hold of the content, e.g. '/alert/level > 3'.")
+    list[str] | None,
+    typer.Option(metavar="EXPRESSION", help="What must hold of the content, e.g. '/alert/level > 3'."),
 ]
 ContentLanguage = Annotated[
     str,
@@ -22,5 +29,24 @@ Producers = Annotated[
     typer.Option("--producer", metavar="ADDRESS", help="Who must have sent it: an address, or category:NAME."),
 ]
 Box = Annotated[
-    str, typer.Option(metavar="SPACE:SIDES", help="A region of an information space, e.g. 'weather:*,NJ/>25/<50'.")
+    list[str] | None,
+    typer.Option(metavar="SPACE:SIDES", help="A region of an information space, e.g. 'weather:*,NJ/>25/<50'."),
 ]
+
+
+def once(name: str, given: list[str] | None) -> str | None:
+    """None only where nothing was said, for that asks for everything."""
+    if not given:
+        return None
+    if len(given) > 1:
+        fail(f"--{name} is said {len(given)} times; say it once{JOINED[name]}", WRONG_USE)
+    if not given[0].strip():
+        fail(f"--{name}: the {name} filter is empty; leave it out for none", WRONG_USE)
+    return given[0]
+
+
+JOINED = {
+    "topic": ", with | between alternatives",
+    "content": ", and join the conditions by `and` (xpath, cesql) or `&&` (jsonpath)",
+    "box": ", or subscribe once for each",
+}

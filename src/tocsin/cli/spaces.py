@@ -50,7 +50,8 @@ def declare(
     dimensions: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME:KIND[:BOUNDS]...", help="E.g. temperature:number:-50..60; bounds may be left out."
+            metavar="NAME:KIND[:BOUNDS]...",
+            help="E.g. temperature:number:-50..60 (bounds may be left out), or 'sky:enumeration:clear|cloudy'.",
         ),
     ] = None,
     file: Annotated[Path | None, typer.Option(help='Instead, JSON: {"dimensions": [...]}.')] = None,
@@ -83,8 +84,14 @@ def _path(name: str) -> str:
 def _dimension(text: str) -> dict[str, Any]:
     name, _, rest = text.partition(":")
     kind, _, bounds = rest.partition(":")
-    if not name or kind not in KINDS:
+    if name and kind and kind not in KINDS:
+        fail(f"{text!r}: the kind {kind!r} is not known; choose one of {', '.join(KINDS)}; {EXAMPLE}", WRONG_USE)
+    if not name or not kind:
         fail(f"{text!r} is no dimension; {EXAMPLE}", WRONG_USE)
+    if kind == "enumeration" and "," in bounds:
+        values = bounds.replace(",", "|")
+        hint = f"write '{name}:enumeration:{values}', or declare by a --file where a value has a comma"
+        fail(f"{text!r}: values are separated by |, not by commas; {hint}", WRONG_USE)
     if kind == "enumeration":
         return {"name": name, "kind": kind, "values": bounds.split("|") if bounds else []}
     low, dots, high = bounds.partition("..")

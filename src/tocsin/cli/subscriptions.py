@@ -101,7 +101,7 @@ def _table(items: list[dict[str, Any]]) -> Table:
         table.add_row(
             each["id"],
             each["dialect"],
-            _state(each),
+            _state(each) + _because(each),
             Text(_consumer(each)),
             Text(_filters(each)),
             whole_seconds(each["expires"] or "never"),
@@ -115,7 +115,7 @@ def _lines(items: list[dict[str, Any]]) -> Iterator[tuple[Text, Text]]:
         counted = "".join(f"  {_counted(each[name], title)}" for name, title in COUNTERS.items() if each[name])
         head = Text.assemble((each["id"], "bold"), "  ", _state(each), f"  {each['dialect']}{counted}")
         until = f"until {whole_seconds(each['expires'])}" if each["expires"] else "never expires"
-        yield head, Text("  ".join((_consumer(each), _filters(each), until)), overflow="fold")
+        yield head, Text("  ".join((_consumer(each), _filters(each), until)), overflow="fold") + _because(each)
 
 
 def _counted(count: int, title: str) -> str:
@@ -124,6 +124,11 @@ def _counted(count: int, title: str) -> str:
 
 def _state(each: dict[str, Any]) -> Text:
     return Text(each["state"], style=STYLES.get(each["state"], ""))
+
+
+def _because(each: dict[str, Any]) -> Text:
+    """Why it is suspended, on a line of its own."""
+    return Text(f"\n{each['reason']}" if each["state"] == "suspended" and each["reason"] else "", style="dim")
 
 
 def _consumer(each: dict[str, Any]) -> str:

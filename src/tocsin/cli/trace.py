@@ -112,13 +112,13 @@ def _named(notification: dict[str, Any]) -> Text:
 
 
 def _origin(notification: dict[str, Any]) -> str:
-    kind = notification["type"] or "no type"
+    kind, size = notification["type"] or "no type", notification["bytes"]
     parts = [
         f"record {notification['offset']}",
         f"accepted {whole_seconds(notification['when'])} at {notification['door']}",
         notification["dialect"],
         f"from {notification['producer'] or 'an unnamed producer'}",
-        f"{kind}, {notification['media_type'] or 'of no kind'}, {notification['bytes']:,} bytes",
+        f"{kind}, {notification['media_type'] or 'of no kind'}, {size:,} byte{'' if size == 1 else 's'}",
     ]
     if notification["content_topic"]:
         parts.append(notification["content_topic"])

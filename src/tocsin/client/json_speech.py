@@ -26,6 +26,7 @@ class _Resource(Struct):
     id: str
     expires: str | None = None
     state: str = ""
+    reason: str = ""
 
 
 class _Message(Struct):
@@ -68,7 +69,7 @@ class JsonSpeech:
 
     async def status(self, lease_: Lease) -> Status:
         found = decoded((await self._connection.request("GET", self._of(lease_))).body, _Resource)
-        return Status(found.expires or "", found.state)
+        return Status(found.expires or "", found.state, found.reason)
 
     async def pause(self, lease_: Lease) -> None:
         await self._post(f"{self._of(lease_)}/pause", {})

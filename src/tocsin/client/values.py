@@ -9,7 +9,7 @@ from msgspec import Struct
 from tocsin.client.answers import ClientError
 from tocsin.mediation import times
 from tocsin.mediation.expressions import producer_word
-from tocsin.mediation.topics import space_topic
+from tocsin.mediation.topics import DIALECTS, space_topic
 from tocsin.model import names
 from tocsin.model.identity import SECOND, Instant, Pairs
 from tocsin.model.names import NO_TOPIC, Topic
@@ -47,10 +47,11 @@ class PullPoint(Lease, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """`state` is empty in dialects that have no word for it."""
+    """`state` is empty in dialects that have no word for it; `reason` is why it is suspended, where that is told."""
 
     expires: str
     state: str = ""
+    reason: str = ""
 
 
 class Registration(Struct, frozen=True):
@@ -77,14 +78,14 @@ class Ended(Struct, frozen=True):
 class About(TypedDict, total=False):
     """What a subscription or a pull point is about, and when."""
 
-    topic: str
+    topic: str | None
     topic_dialect: str
     namespaces: Namespaces
-    content: str
+    content: str | None
     content_language: str
     types: Sequence[str]
     producers: Sequence[str]
-    box: str
+    box: str | None
     expires: Expires
     start: Start | None
 
@@ -129,6 +130,11 @@ class Wanted(Struct, frozen=True):
 
 def wanted(consumer: str, options: Options) -> Wanted:
     given = dict(options)
+    for name in ("topic", "content", "box"):
+        given[name] = _filter(given.get(name), name)
+    if (dialect := options.get("topic_dialect", "full")) not in DIALECTS.values():
+        known = ", ".join(DIALECTS.values())
+        raise ClientError(f"the topic dialect {dialect!r} is not known; choose one of {known}")
     given["namespaces"] = pairs_of(options.get("namespaces", ()))
     given["types"] = _several(options.get("types", ()), "types")
     given["producers"] = _several(options.get("producers", ()), "producers", producer_word)
@@ -140,9 +146,22 @@ def wanted(consumer: str, options: Options) -> Wanted:
     return Wanted(consumer, **given)  # type: ignore[arg-type]
 
 
+def _filter(said: object, what: str) -> str:
+    """Only what was not said asks for everything: an empty text is a mistake of the caller's."""
+    if said is None:
+        return ""
+    if not isinstance(said, str) or not said.strip():
+        raise ClientError(
+            f"the {what} filter is {'empty' if isinstance(said, str) else 'no text'}; leave it out for none"
+        )
+    return said
+
+
 def _several(names: Sequence[str], what: str, word: Callable[[str], str] = str) -> tuple[str, ...]:
     """A text by itself is no list of names."""
     words = () if isinstance(names, str) else tuple(map(word, names))
+    if not isinstance(names, str) and not all(each.strip() for each in words):
+        raise ClientError(f"the {what.removesuffix('s')} filter is empty; leave it out for none")
     if isinstance(names, str) or any(not each or each.split() != [each] for each in words):
         raise ClientError(f"{what} is a list of names, each without white space")
     return words

@@ -46,7 +46,7 @@ class Scanner:
 
     def end(self) -> None:
         if self.skip() < len(self.text):
-            self.fail("nothing more is expected here")
+            self.fail("an operator or the end is expected here")
 
     def deeper(self, read: Callable[[], _Read]) -> _Read:
         self._depth += 1

@@ -68,6 +68,8 @@ class _Reader:
             return self._matched()
         first, rest = self.level(number + 1), []
         while how := self.scanner.take(_LEVELS[number]):
+            if how == "=" and self.scanner.text.startswith("=", self.scanner.at):
+                self.scanner.fail("write =: CloudEvents SQL compares with one", self.scanner.at)
             rest.append((_symbol(how), self.level(number + 1)))
         return Chain(first, tuple(rest)) if rest else first
 

@@ -41,6 +41,9 @@ _COMPARATORS: dict[str, Comparator] = {"==": "=", "!=": "!=", "<": "<", "<=": "<
 _MIRRORED: dict[Comparator, Comparator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _CLOSED_BY = {"(": ")", "[": "]"}
+_BARE = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*(?![0-9A-Za-z_.(])")
+_INSIDE = frozenset("$@.[,])'\"")  # after these a bare word is no path
+_SYMBOLS = {"and": "&&", "or": "||", "not": "!"}
 _COMPILED = 1024
 
 
@@ -51,13 +54,27 @@ def read(text: str) -> Condition | None:
     try:
         return reader.read()
     except _More:
+        problem = None
+    except ExpressionError as found:
+        problem = found
+    try:
         _compiled(text)
-    except ExpressionError as problem:
-        try:
-            _compiled(text)
-        except ExpressionError:  # of one text the smaller grammar says better what is wrong
-            raise problem from None
+    except ExpressionError as found:  # of one text the smaller grammar says better what is wrong
+        raise _hinted(text, problem or found) from None
     return None
+
+
+def _hinted(text: str, problem: ExpressionError) -> ExpressionError:
+    """What those write who know other languages better."""
+    at = problem.position
+    if text[at : at + 1] == "=" and text[at : at + 2] != "==":
+        return ExpressionError(text, at, "JSONPath compares with ==")
+    if (word := _BARE.match(text, at)) is None or text[:at].rstrip()[-1:] in _INSIDE:
+        return problem
+    if (symbol := _SYMBOLS.get(word[0].lower())) is not None:
+        return ExpressionError(text, at, f"JSONPath writes {symbol} for {word[0]!r}")
+    path = f"$.{text[at : at + 40]}"
+    return ExpressionError(text, at, f"a path begins with $, for example {path}; a text stands in quotes")
 
 
 def evaluate(text: str, document: bytes) -> bool:

@@ -7,9 +7,9 @@ from msgspec.structs import replace
 from tocsin.matching.known import Known
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.content_topic import parse_box, write_box
-from tocsin.model.filters import AllOf, AnyOf, Filter, InBox, Not
+from tocsin.model.filters import AllOf, AnyOf, Content, Filter, InBox, Not
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Form, Subscription
 
 SHOWN = 5
 
@@ -17,6 +17,23 @@ SHOWN = 5
 def resolve(filters: Iterable[Filter], known: Known) -> tuple[Filter, ...]:
     """Types and producers may be declared later, or never; only a box means nothing without its space."""
     return tuple(_resolved(each, known) for each in filters)
+
+
+def check_envelopes(filters: Iterable[Filter], form: Form) -> None:
+    """What is asked of an envelope could never match where none is sent."""
+    if form.soap is None and any(map(_is_of_envelope, filters)):
+        raise Refusal("bad-filter", "only SOAP subscribers are sent an envelope; ask of the payload")
+
+
+def _is_of_envelope(asked: Filter) -> bool:
+    match asked:
+        case Content(over="envelope"):
+            return True
+        case AllOf(filters) | AnyOf(filters):
+            return any(map(_is_of_envelope, filters))
+        case Not(negated):
+            return _is_of_envelope(negated)
+    return False
 
 
 def _resolved(asked: Filter, known: Known) -> Filter:

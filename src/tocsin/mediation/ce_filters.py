@@ -65,32 +65,40 @@ class _Reader:
     def __init__(self) -> None:
         self._count = self._characters = 0
 
-    def several(self, filters: object, what: str, depth: int = 0, least: int = 1) -> tuple[Filter, ...]:
+    def several(self, filters: object, where: str, depth: int = 0, least: int = 1) -> tuple[Filter, ...]:
         if not isinstance(filters, list):
-            raise _bad(f"{what} is not an array of filters")
+            raise _bad(f"{where} is not an array of filters")
         if len(filters) < least:
-            raise _bad(f"{what} needs at least one filter")
-        return tuple(self.one(each, depth) for each in filters)
+            raise _bad(f"{where} needs at least one filter")
+        return tuple(self.one(each, f"{where}[{at}]", depth) for at, each in enumerate(filters))
 
-    def one(self, asked: object, depth: int) -> Filter:
+    def one(self, asked: object, where: str, depth: int) -> Filter:
         if not isinstance(asked, dict) or len(asked) != 1:
-            raise _bad('a filter is an object of one dialect, such as {"exact": {"type": "com.example.alert"}}')
+            example = '{"exact": {"type": "com.example.alert"}}'
+            raise _bad(f"{where}: a filter is an object of one dialect, such as {example}")
         ((dialect, inside),) = asked.items()
         self._counted(1)
         if depth >= DEEPEST:
             raise _bad(f"filters are nested more than {DEEPEST} deep")
-        return self._read(dialect, inside, depth + 1)
+        return self._read(dialect, inside, where, depth + 1)
 
-    def _read(self, dialect: str, inside: object, depth: int) -> Filter:
+    def _read(self, dialect: str, inside: object, where: str, depth: int) -> Filter:
+        match dialect:
+            case "all":
+                return AllOf(self.several(inside, f"{where}.all", depth))
+            case "any":
+                return AnyOf(self.several(inside, f"{where}.any", depth))
+            case "not":
+                return Not(self.one(inside, f"{where}.not", depth))
+        try:
+            return self._leaf(dialect, inside)
+        except Refusal as refusal:
+            raise Refusal(refusal.reason, f"{where}: {refusal.text}", refusal.about) from None
+
+    def _leaf(self, dialect: str, inside: object) -> Filter:
         if dialect in _HOW:
             return self._attributes(cast(How, dialect), inside)
         match dialect:
-            case "all":
-                return AllOf(self.several(inside, dialect, depth))
-            case "any":
-                return AnyOf(self.several(inside, dialect, depth))
-            case "not":
-                return Not(self.one(inside, depth))
             case "sql":
                 return expressions.content("cesql", self._said(dialect, inside).text, "attributes", {})
             case _ if dialect in OURS:
@@ -137,8 +145,10 @@ def _said(dialect: str, inside: object) -> _Said:
     text, namespaces, over = asked.get("expression"), asked.get("namespaces", {}), asked.get("over", "payload")
     known = {"expression", *(("namespaces",) if dialect in _WITH_PREFIXES else ())}
     known |= {"over"} if dialect == XPATH else set()
-    if not asked.keys() <= known or not isinstance(text, str) or not isinstance(namespaces, dict):
-        raise _bad(f"{dialect} needs an expression, or an object of {', '.join(sorted(known))}; {_EXAMPLE}")
+    strange = sorted(asked.keys() - known)
+    if strange or not isinstance(text, str) or not isinstance(namespaces, dict):
+        unknown = f"{strange[0][:80]!r} is not known; " if strange else ""
+        raise _bad(f"{unknown}{dialect} needs an expression, or an object of {', '.join(sorted(known))}; {_EXAMPLE}")
     if not all(isinstance(uri, str) for uri in namespaces.values()):
         raise _bad(f"the namespaces of {dialect} are prefixes with their URIs")
     if over not in _XPATH_OVER:

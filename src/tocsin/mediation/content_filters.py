@@ -98,7 +98,8 @@ def _topic(element: Element) -> Filter:
             return expressions.box(text)
         case expressions.TYPE:
             return expressions.types(text, element.nsmap, "bad-topic-expression")
-    return topic_filter(text, dialect_of(element) or f"{TOPICS}/Concrete", element.nsmap)
+    dialect = dialect_of(element) or f"{TOPICS}/Concrete"
+    return topic_filter(text, dialect, element.nsmap, (CONTENT_TOPIC, TYPE))
 
 
 def _content(element: Element) -> Filter:

@@ -134,6 +134,7 @@ def available(said: Notification) -> dict[str, str]:
 
 
 def values_of(said: Notification) -> dict[str, str]:
+    size = len(said.payload.data)
     values = {
         "message_id": said.id,
         "topic": str(said.topic),
@@ -142,7 +143,7 @@ def values_of(said: Notification) -> dict[str, str]:
         "type": "" if said.type is None else str(said.type),
         "attributes": ", ".join(f"{name}={value}" for name, value in said.attributes if name != "action"),
         "when": said.attribute("time") or timestamp(said.when),
-        "payload": f"{len(said.payload.data):,} bytes of {said.payload.media_type or 'no media type'}",
+        "payload": f"{size:,} byte{'' if size == 1 else 's'} of {said.payload.media_type or 'no media type'}",
     }
     return {name: value for name, value in values.items() if value}
 

@@ -101,10 +101,11 @@ def dialect_of(element: Element) -> str:
     return str(element.get("Dialect") or element.get(f"{str(element.tag).rpartition('}')[0]}}}Dialect") or "")
 
 
-def topic_filter(text: str, dialect: str, namespaces: Mapping[str | None, str]) -> TopicIs:
+def topic_filter(text: str, dialect: str, namespaces: Mapping[str | None, str], more: tuple[str, ...] = ()) -> TopicIs:
+    """`more` are the other dialects that are known where it stood."""
     name = DIALECTS.get(dialect) or _OLDER.get(dialect)
     if name is None:
-        known = ", ".join(DIALECTS)
+        known = ", ".join((*DIALECTS, *more))
         raise Refusal("unknown-topic-dialect", f"the topic dialect {dialect!r} is not known; known are {known}")
     return parse_topic_expression(text, name, {prefix: uri for prefix, uri in namespaces.items() if prefix})
 
