@@ -92,7 +92,7 @@ class Demo:
             client = Client(self.broker, each.dialect, http)
             lease = await client.subscribe(
                 f"{consumer.url}/{number}",
-                topic=each.topic,
+                topic=each.topic or None,
                 namespaces=(("d", NAMESPACE),),
                 expires=LEASE,
                 mode=each.mode,
