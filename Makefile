@@ -35,8 +35,8 @@ run: java $(READY) ## the platform with its demo, until ^C or FOR=60s; ENGINE=sp
 	@$(TIMED) run - $(BIN)/tocsin up --demo $(if $(FOR),--for $(FOR)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PORT),--port $(PORT))
 
 .PHONY: test
-test: java $(READY) ## every test (12 min)
-	@$(TIMED) test 1500 $(BIN)/pytest $(SIDE_BY_SIDE) $(TESTS)
+test: java $(READY) ## every test (18 min)
+	@$(TIMED) test 1800 $(BIN)/pytest $(SIDE_BY_SIDE) $(TESTS)
 
 .PHONY: test-fast
 test-fast: $(READY) ## a quick look: no Spark, no broker processes, few examples (1 min)
