@@ -21,14 +21,16 @@ class _Range:
         self.low, self.high = (np.array(each, np.float64) for each in zip(*closed, strict=True))
 
     def scan(self, value: object, into: NDArray[np.bool_], spare: NDArray[np.bool_]) -> None:
-        np.less_equal(self.low, value, out=spare)  # type: ignore[call-overload]
+        assert isinstance(value, float)
+        np.less_equal(self.low, value, out=spare)
         into &= spare
-        np.greater_equal(self.high, value, out=spare)  # type: ignore[call-overload]
+        np.greater_equal(self.high, value, out=spare)
         into &= spare
 
     def narrow(self, value: object, places: Places) -> Places:
-        places = places[self.low[places] <= value]  # type: ignore[operator]
-        return places[self.high[places] >= value]  # type: ignore[operator]
+        assert isinstance(value, float)
+        places = places[self.low[places] <= value]
+        return places[self.high[places] >= value]
 
 
 class _Members:
