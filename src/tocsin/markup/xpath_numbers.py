@@ -1,6 +1,7 @@
 """Strings as numbers of XPath 1.0."""
 
 import re
+from collections.abc import Sequence
 from math import nan
 
 MOST_DIGITS = 1_200  # a double takes fewer, written out: 309 before the point, or 1,075 after it up to where it rounds
@@ -15,6 +16,17 @@ def number(text: str) -> float:
     if not _NUMBER.fullmatch(text):
         return nan
     return float(text if len(text) <= MOST_DIGITS else shortened(text)) + 0.0  # no two zeros
+
+
+def numbers(texts: Sequence[str]) -> list[float]:
+    """Each of them; all at once if they have digits and points alone, as most have."""
+    together = "".join(texts)
+    if together.isascii() and together.replace(".", "").isdigit():
+        try:
+            return list(map(float, texts))
+        except ValueError:
+            pass
+    return list(map(number, texts))
 
 
 def shortened(digits: str) -> str:

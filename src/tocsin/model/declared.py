@@ -4,9 +4,9 @@ from typing import Literal, Union
 
 from msgspec import Struct
 
+from tocsin.model.lifting import Lifting
+from tocsin.model.ontology import Ontology, Parents
 from tocsin.model.space import InformationSpace
-
-Parents = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class Hierarchy(Struct, frozen=True, tag=True):
@@ -30,10 +30,10 @@ class Producer(Struct, frozen=True, tag=True):
 
 
 class Withdrawn(Struct, frozen=True, tag=True):
-    """A space or a producer that is declared no more."""
+    """Something that is declared no more."""
 
-    what: Literal["space", "producer"]
+    what: Literal["space", "producer", "ontology", "lifting"]
     name: str
 
 
-Declaration = Union[InformationSpace, Hierarchy, Producer, Withdrawn]  # noqa: UP007 - msgspec reads it
+Declaration = Union[InformationSpace, Hierarchy, Producer, Ontology, Lifting, Withdrawn]  # noqa: UP007 - msgspec reads it

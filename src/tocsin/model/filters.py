@@ -73,6 +73,19 @@ class Content(Struct, frozen=True, tag=True, cache_hash=True):
     namespaces: Pairs = ()
 
 
+class Graph(Struct, frozen=True, tag=True, cache_hash=True):
+    """A pattern that the event graph must have, in the paper's language of statement patterns (OPS s4) or in SPARQL.
+
+    Its prefixes are those that the text does not declare itself. `plain` asks for SPARQL's own meaning, by which two
+    variables may stand for one vertex.
+    """
+
+    language: Literal["pattern", "sparql"]
+    text: str
+    prefixes: Pairs = ()
+    plain: bool = False
+
+
 class ForNotifier(Struct, frozen=True, tag=True):
     """What a notifier passes on to its own service: those messages alone, and nobody else is told of them."""
 
@@ -94,6 +107,6 @@ class Not(Struct, frozen=True, tag=True):
 
 
 Filter = Union[  # noqa: UP007 - names its own members
-    TopicIs, ActionIs, AttributeIs, TypeIs, ProducerIs, InBox, Content, ForNotifier, AllOf, AnyOf, Not
+    TopicIs, ActionIs, AttributeIs, TypeIs, ProducerIs, InBox, Content, Graph, ForNotifier, AllOf, AnyOf, Not
 ]
 NOTHING = AnyOf(())

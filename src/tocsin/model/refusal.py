@@ -33,6 +33,9 @@ Reason = Literal[
     "over",  # a request that was answered or ended before
     "unknown-name",  # of a topic, category, service or edge of the world
     "bad-world",  # it would contradict itself: a cycle, a service without category
+    "bad-ontology",  # it would contradict itself, or names what is not there
+    "bad-event-graph",  # against OPS s3.1 or the concept model
+    "bad-lifting",  # a mapping to event graphs that cannot be used
     "not-proven",  # a notification whose root cannot be believed
     "not-here",  # another node keeps the world
     "changed-since",  # by somebody else than who asks to change it now

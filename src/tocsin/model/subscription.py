@@ -31,7 +31,8 @@ class Form(Struct, frozen=True):
     """How a subscriber wants to be spoken to, remembered from the request it made.
 
     `wrapped` is Notify or raw, Wrap or Unwrap, structured or binary, as the dialect has it; `together` is how many
-    notifications it takes in one message. `thin` is told that something is there, and fetches it.
+    notifications it takes in one message. `thin` is told that something is there, and fetches it. `graph` is the syntax
+    of the event graph that it is sent, empty as published; `bindings` has it told what its variables stand for.
     """
 
     dialect: str
@@ -42,6 +43,8 @@ class Form(Struct, frozen=True):
     max_latency_ms: int = 0
     together: int = 1
     thin: bool = False
+    graph: str = ""
+    bindings: bool = False
 
 
 State = Literal["active", "paused", "suspended", "ended"]

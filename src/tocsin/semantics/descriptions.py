@@ -30,14 +30,16 @@ def n_triples(data: bytes, base: str, most: int = MOST) -> bytes:
     try:
         guard(data, syntax)
         if syntax == RdfFormat.TURTLE:
-            _check_depth(data)
+            check_depth(data)
         return _written(data, syntax, base, most)
     except (SyntaxError, ValueError) as problem:
         form = "RDF/XML" if syntax == RdfFormat.RDF_XML else "Turtle"
         raise Refusal("malformed", f"the description is not readable as {form}: {problem}") from None
 
 
-def _check_depth(data: bytes) -> None:
+def check_depth(data: bytes) -> None:
+    if sum(map(data.count, (b"(", b"[", b"{"))) <= DEEPEST:
+        return
     depth = 0
     for found in _BRACKET.finditer(_QUIET.sub(b" ", data)):
         depth += 1 if found[0] in b"([{" else -1

@@ -129,7 +129,7 @@ def guard(data: bytes, syntax: RdfFormat) -> None:
             raise xml.MarkupError("a DOCTYPE is not allowed; save it without entities, or as Turtle")
         xml.parse(data)
     elif data.count(b"<<") > MOST_QUOTED:
-        raise ValueError(f"more than {MOST_QUOTED} triples are quoted in it (<<); a world has none")
+        raise ValueError(f"more than {MOST_QUOTED} triples are quoted in it (<<); none are read here")
 
 
 def shown(node: Node) -> str:

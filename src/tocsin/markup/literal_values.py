@@ -1,0 +1,123 @@
+"""What a literal is compared as, in patterns and in events: lexical form and datatype (XML Schema 1.1-2) as a value."""
+
+import re
+
+from pyoxigraph import Literal, NamedNode
+
+from tocsin.model.literal import Kind, Value
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+OLDER_XSD = ("http://www.w3.org/2000/10/XMLSchema#", "http://www.w3.org/1999/XMLSchema#")
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+XSD_STRING = f"{XSD}string"
+LANG_STRING = f"{RDF}langString"
+LONGEST = 4000  # characters of a number: more of them take time with their square
+_STRINGS = "string normalizedString token language Name NCName NMTOKEN ID IDREF ENTITY"
+# What an integer type has (XML Schema 1.1-2 s3.4), from the least to the most.
+_BOUNDS: dict[str, tuple[int | None, int | None]] = {
+    "integer": (None, None),
+    "nonPositiveInteger": (None, 0),
+    "negativeInteger": (None, -1),
+    "nonNegativeInteger": (0, None),
+    "positiveInteger": (1, None),
+    **{name: (-(1 << bits), (1 << bits) - 1) for name, bits in (("long", 63), ("int", 31), ("short", 15), ("byte", 7))},
+    **{
+        f"unsigned{name}": (0, (1 << bits) - 1)
+        for name, bits in (("Long", 64), ("Int", 32), ("Short", 16), ("Byte", 8))
+    },
+}
+_FORM_OF = {
+    **dict.fromkeys(_BOUNDS, "integer"),
+    **{name: name for name in ("decimal", "boolean", "date", "dateTime", "dateTimeStamp")},
+    "double": "double",
+    "float": "double",
+}
+_TEXTS = frozenset((*(f"{XSD}{name}" for name in _STRINGS.split()), LANG_STRING, f"{RDF}PlainLiteral"))
+_NUMBER = r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_DAY = r"(?P<year>-?(?:[1-9][0-9]{3,}|0[0-9]{3}))-(?P<month>0[1-9]|1[0-2])-(?P<day>0[1-9]|[12][0-9]|3[01])"
+_CLOCK = r"T(?P<clock>(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]|24:00:00(?!\.0*[1-9]))(?P<fraction>\.[0-9]+)?"
+_ZONE = r"(?P<zone>Z|[+-](?:(?:0[0-9]|1[0-3]):[0-5][0-9]|14:00))"
+_FORMS = {
+    "integer": re.compile(r"[+-]?[0-9]+"),
+    "decimal": re.compile(_NUMBER),
+    "double": re.compile(rf"{_NUMBER}(?:[eE][+-]?[0-9]+)?|[+-]?INF|NaN"),
+    "boolean": re.compile(r"(?P<true>true|1)|false|0"),
+    "date": re.compile(f"{_DAY}{_ZONE}?"),
+    "dateTime": re.compile(f"{_DAY}{_CLOCK}{_ZONE}?"),
+    "dateTimeStamp": re.compile(_DAY + _CLOCK + _ZONE),
+}
+_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+
+
+def literal_value(lexical: str, datatype: str, language: str = "") -> Value:
+    """What is no lexical form of its datatype is equal to itself alone, as is what has a datatype of no known order."""
+    name = current(datatype)
+    if name in _TEXTS:
+        return Value(Kind.STRING, text=lexical)
+    found = _typed(lexical.strip(" \t\r\n"), name.removeprefix(XSD)) if name.startswith(XSD) else None
+    return found or Value(Kind.OTHER, text=literal_term(lexical, datatype, language))
+
+
+def literal_term(lexical: str, datatype: str, language: str = "") -> str:
+    """As N-Triples writes it."""
+    if language:
+        return str(Literal(lexical, language=language))
+    return str(Literal(lexical, datatype=NamedNode(datatype)))
+
+
+def current(datatype: str) -> str:
+    """A datatype of an older XML Schema as that of today."""
+    for space in OLDER_XSD:
+        if datatype.startswith(space):
+            return XSD + datatype.removeprefix(space)
+    return datatype
+
+
+def _typed(text: str, name: str) -> Value | None:
+    form = _FORM_OF.get(name, "")
+    found = _FORMS[form].fullmatch(text) if form else None
+    if found is None:
+        return None
+    match form:
+        case "boolean":
+            return Value(Kind.BOOLEAN, 1.0 if found["true"] else 0.0)
+        case "date" | "dateTime" | "dateTimeStamp":
+            return _moment(found)
+        case "integer" if not _is_within(text, *_BOUNDS[name]):
+            return None
+    return Value(Kind.NUMBER, float(text))
+
+
+def _is_within(text: str, least: int | None, most: int | None) -> bool:
+    if least is most is None:
+        return True
+    if len(text) > LONGEST:
+        return False
+    return (least is None or least <= int(text)) and (most is None or int(text) <= most)
+
+
+def _moment(found: re.Match[str]) -> Value | None:
+    """Seconds since 1970; without a zone it is UTC, and a date is where its day begins."""
+    parts = found.groupdict()
+    if len(parts["year"]) > 300:
+        return None
+    year, month, day = int(parts["year"]), int(parts["month"]), int(parts["day"])
+    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if day > _DAYS[month - 1] + leap:
+        return None
+    hours, minutes, seconds = map(int, (parts.get("clock") or "0:0:0").split(":"))
+    whole = _days(year, month, day) * 86_400 + hours * 3600 + minutes * 60 + seconds - _offset(parts["zone"])
+    return Value(Kind.TIME, float(whole) + float(parts.get("fraction") or 0))
+
+
+def _offset(zone: str | None) -> int:
+    if zone is None or zone == "Z":
+        return 0
+    return (int(zone[1:3]) * 3600 + int(zone[4:6]) * 60) * (-1 if zone[0] == "-" else 1)
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Since 1970, by the Gregorian calendar. Years begin with March here, so that the leap day is their last."""
+    year -= month <= 2
+    of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    return year * 365 + year // 4 - year // 100 + year // 400 + of_year - 719_468

@@ -1,0 +1,66 @@
+"""When an event graph matches a pattern (OPS s5.1, Definition 1): all mappings are tried, vertex after vertex."""
+
+from tocsin.markup.graph_pattern import GraphPattern, PatternArc, PatternVertex
+from tocsin.matching.graphs.tests import passes
+from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.event_graph import EventGraph, Vertex
+from tocsin.semantics.literals import value_of
+
+Mapping = tuple[int, ...]  # of the pattern's first vertexes: which vertex of the event each stands for
+
+
+def matches_pattern(pattern: GraphPattern, event: EventGraph, model: ConceptModel, injective: bool = True) -> bool:
+    """Not injective is SPARQL's own meaning: two variables may stand for the same, and literals are equal by term."""
+
+    def extends(mapping: Mapping) -> bool:
+        if len(mapping) == len(pattern.vertexes):
+            return True
+        return any(holds((*mapping, at)) and extends((*mapping, at)) for at in range(len(event.vertexes)))
+
+    def holds(mapping: Mapping) -> bool:
+        """Of the vertex that was mapped last."""
+        last, vertex = len(mapping) - 1, event.vertexes[mapping[-1]]
+        return (
+            (last > 0 or mapping == (0,))  # home is home
+            and not (injective and mapping[-1] in mapping[:-1])  # condition 2
+            and fits(pattern.vertexes[last], vertex, model)
+            and all(served(arc, mapping, event, model) for arc in pattern.arcs if max(arc.source, arc.target) == last)
+            and all(
+                equal(event.vertexes[mapping[left]], event.vertexes[mapping[right]], injective)
+                for left, right in pattern.equal
+                if max(left, right) == last
+            )
+        )
+
+    return extends(())
+
+
+def fits(asked: PatternVertex, vertex: Vertex, model: ConceptModel) -> bool:
+    """Condition 1; several classes are asked for at once."""
+    return (
+        classes_of(vertex, model).issuperset(asked.classes)
+        and asked.constant in (None, vertex.term)
+        and all(passes(test, vertex) for test in asked.tests)
+    )
+
+
+def classes_of(vertex: Vertex, model: ConceptModel) -> frozenset[str]:
+    """Those that are stated and all above them."""
+    return frozenset().union(*(model.classes_above(stated) for stated in vertex.classes))
+
+
+def served(arc: PatternArc, mapping: Mapping, event: EventGraph, model: ConceptModel) -> bool:
+    """Condition 3; nothing there keeps two arcs of the pattern from being served by one arc of the event."""
+    return any(
+        (there.source, there.target) == (mapping[arc.source], mapping[arc.target])
+        and arc.property in model.properties_above(there.property)
+        for there in event.arcs
+    )
+
+
+def equal(left: Vertex, right: Vertex, by_value: bool) -> bool:
+    """Values of two kinds are not equal, nor is what is not a number to itself."""
+    if not by_value:
+        return left.term == right.term
+    one, other = value_of(left), value_of(right)
+    return (one.kind, one.text) == (other.kind, other.text) and one.number == other.number

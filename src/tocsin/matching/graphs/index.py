@@ -1,0 +1,183 @@
+"""All graph patterns of a node, found at once by the event graph they are in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from tocsin.markup.graph_pattern import GraphPattern, GraphQuery
+from tocsin.matching.columns import Columns
+from tocsin.matching.graphs import layout as at
+from tocsin.matching.graphs.desk import Desk
+from tocsin.matching.graphs.kernel import Ints
+from tocsin.matching.graphs.loading import Loader
+from tocsin.matching.graphs.names import Names
+from tocsin.matching.graphs.predicates import PredicateHeader, Predicates
+from tocsin.matching.graphs.rates import Rates
+from tocsin.matching.graphs.steps import leaves_of, steps_of
+from tocsin.matching.graphs.trie import Trie
+from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.event_graph import EventGraph
+
+NONE = -1
+_NOBODY: Ints = np.zeros(0, np.int32)
+
+
+class GraphHeader(Struct, frozen=True):
+    """What is not in the arrays of a snapshot."""
+
+    properties: list[str]
+    predicates: PredicateHeader
+    deepest: int
+    leaves: int
+    equals: int
+    unions: int
+
+
+class Found(NamedTuple):
+    """The atoms whose pattern is there, and those of which the search had to be given up; each once."""
+
+    atoms: Ints
+    undecided: Ints
+    steps: int = 0
+
+
+class GraphIndex:
+    """An atom has a query, each alternative of which is an entry of the trie."""
+
+    def __init__(self, desk: Desk | None = None) -> None:
+        self._predicates, self._properties = Predicates(), Names(at.MOST_PROPERTIES)
+        self._trie = Trie()
+        self._entries = Columns(atom=np.int32, following=np.int32)
+        self._first: Ints = np.full(64, NONE, np.int32)  # the first entry of an atom
+        self._rates = Rates()
+        self._loader = Loader(self._predicates, self._properties)
+        self._desk = desk or Desk()
+        self._deepest, self._leaves = 1, 1
+        self._equals = 0  # so many patterns ask for equal values
+        self._unions = 0  # so many queries have alternatives
+        self._loose = 0  # so many nodes were added since all lay in order
+
+    def add(self, atom: int, query: GraphQuery) -> None:
+        self._make_room(atom)
+        root = at.INJECTIVE if query.injective else at.PLAIN
+        self._unions += len(query.alternatives) > 1
+        for pattern in query.alternatives:
+            entry = self._entries.take()
+            self._entries["atom"][entry], self._entries["following"][entry] = atom, self._first[atom]
+            self._first[atom] = entry
+            self._insert(root, pattern, entry)
+
+    def remove(self, atom: int, query: GraphQuery) -> None:
+        self._unions -= len(query.alternatives) > 1
+        self._equals -= sum(bool(each.equal) for each in query.alternatives)
+        entry = int(self._first[atom])
+        self._first[atom] = NONE
+        while entry != NONE:
+            for step, predicate in self._trie.remove(entry):
+                self._release(step, predicate)
+            self._entries.give_back(entry)
+            entry = int(self._entries["following"][entry])
+
+    def match(self, event: EventGraph, model: ConceptModel) -> Found:
+        if not len(self._entries):
+            return Found(_NOBODY, _NOBODY)
+        loaded = self._loader.load(event, model, values=bool(self._equals))
+        self._rates.see(loaded, self._loader)
+        found, undecided, steps = self._desk.search(
+            self._trie, self._predicates, self._loader, loaded, self._entries.end, (self._deepest, self._leaves)
+        )
+        atoms, unknown = self._atoms(found), self._atoms(undecided)
+        if self._unions and len(unknown):  # another alternative may be there
+            unknown = np.setdiff1d(unknown, atoms)
+        return Found(atoms, unknown, steps)
+
+    def __len__(self) -> int:
+        """So many entries."""
+        return len(self._entries)
+
+    def is_empty(self) -> bool:
+        """Whether nothing is left of all that came and went."""
+        return not (len(self._entries) or self._trie.used() or self._predicates.used() or self._properties.used())
+
+    @property
+    def nodes(self) -> int:
+        return len(self._trie)
+
+    @property
+    def size(self) -> int:
+        """Bytes of what lasts, without the notes that a search makes."""
+        arrays = (self._trie.nodes, self._trie.lists, self._trie.order, self._first, *self._entries.arrays())
+        return sum(each.nbytes for each in arrays) + self._trie.terminals.nbytes + self._predicates.size
+
+    def pack(self) -> None:
+        """Puts what is searched together in order in memory; it does so by itself when much was added."""
+        self._trie.pack()
+        self._loose = 0
+
+    def arrays(self) -> tuple[GraphHeader, dict[str, NDArray[Any]]]:
+        """All that a search reads, to be written as it is; names that nobody asks for any more are blank."""
+        header = GraphHeader(
+            self._properties.names(), self._predicates.header(),
+            self._deepest, self._leaves, self._equals, self._unions,
+        )  # fmt: skip
+        atoms = self._entries["atom"][: self._entries.end].copy()
+        return header, {"atoms": atoms, **self._trie.arrays(), **self._predicates.arrays()}
+
+    @classmethod
+    def from_arrays(cls, header: GraphHeader, mapped: Mapping[str, NDArray[Any]]) -> GraphIndex:
+        """Searches in the arrays themselves, which may be mapped files. It is not for changes."""
+        arrays = {name: np.asarray(each) for name, each in mapped.items()}  # a kernel knows no mapped ones
+        index = cls()
+        index._predicates, index._trie = Predicates.of(header.predicates, arrays), Trie.of(arrays)
+        index._properties = Names.of(header.properties)
+        index._entries = Columns.of({"atom": arrays["atoms"]})
+        index._loader = Loader(index._predicates, index._properties)
+        index._deepest, index._leaves = header.deepest, header.leaves
+        index._equals, index._unions = header.equals, header.unions
+        return index
+
+    def _insert(self, root: int, pattern: GraphPattern, entry: int) -> None:
+        predicates = [self._predicates.take(each) for each in pattern.vertexes]
+        properties = [self._properties.take(each.property) for each in pattern.arcs]
+        steps = steps_of(pattern, predicates, properties, self._rates.rate)
+        missing = self._trie.insert(root, steps, entry)
+        for step, predicate in missing:
+            self._use(step, predicate)
+        for number in predicates:
+            self._predicates.release(number)
+        for number in properties:
+            self._properties.release(number)
+        self._deepest = max(self._deepest, len(steps) + 1)
+        self._leaves = max(self._leaves, leaves_of(steps))
+        self._equals += bool(pattern.equal)
+        self._loose += len(missing)
+        if self._loose > max(len(self._trie) // 2, 4096):
+            self.pack()
+
+    def _use(self, step: int, predicate: int) -> None:
+        self._predicates.use(predicate & at.PREDICATE_MASK)
+        if _has_property(predicate):
+            self._properties.use(step & at.PROPERTY)
+
+    def _release(self, step: int, predicate: int) -> None:
+        self._predicates.release(predicate & at.PREDICATE_MASK)
+        if _has_property(predicate):
+            self._properties.release(step & at.PROPERTY)
+
+    def _atoms(self, entries: Ints) -> Ints:
+        found: Ints = self._entries["atom"].take(entries)
+        return np.unique(found) if self._unions and len(found) > 1 else found
+
+    def _make_room(self, atom: int) -> None:
+        if atom >= len(self._first):
+            more = max(atom + 1 - len(self._first), len(self._first) // 4)
+            self._first = np.concatenate((self._first, np.full(more, NONE, np.int32)))
+
+
+def _has_property(predicate: int) -> bool:
+    return predicate >> at.KIND_SHIFT not in (at.START, at.END)

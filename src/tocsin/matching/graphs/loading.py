@@ -1,0 +1,138 @@
+"""An event graph as arrays, with the numbers of what is asked for."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tocsin.matching.graphs.kernel import Doubles, Ints
+from tocsin.matching.graphs.names import Names
+from tocsin.matching.graphs.predicates import Predicates
+from tocsin.matching.graphs.told import Tellers
+from tocsin.model.literal import Value
+from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.event_graph import EventGraph, Vertex
+from tocsin.semantics.literals import value_of
+
+K = TypeVar("K", bound=Hashable)
+MOST_KNOWN = 65_536  # names come from publishers, who may send ever new ones
+_NOTHING: Ints = np.zeros((2, 0), np.int32)
+_NO_NUMBERS: Doubles = np.zeros(0)
+
+
+class Loaded(NamedTuple):
+    """`vertexes` has the rows of `layout`; `told` has predicates and the vertexes that have them."""
+
+    vertexes: Ints
+    numbers: Doubles
+    told: Ints
+    arcs: Ints
+
+
+class Expansion(Generic[K]):
+    """For each that was seen, which numbers it stands for: as long as neither the model nor what is asked changes."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[K, int] = {}
+        self._ends, self._members = [0], list[int]()
+        self._arrays: tuple[Ints, Ints] | None = None
+        self.most = 0  # that one of them stands for
+
+    def clear(self) -> None:
+        self.__init__()  # type: ignore[misc]
+
+    def numbers(self, keys: Sequence[K], expand: Callable[[K], Iterable[int]]) -> list[int]:
+        known = self._numbers
+        try:
+            return [known[each] for each in keys]
+        except KeyError:
+            return [self._number(each, expand) for each in keys]
+
+    def _number(self, key: K, expand: Callable[[K], Iterable[int]]) -> int:
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._ends) - 1
+            members = list(expand(key))
+            self.most = max(self.most, len(members))
+            self._members += members
+            self._ends.append(len(self._members))
+            self._arrays = None
+        return found
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def arrays(self) -> tuple[Ints, Ints]:
+        if self._arrays is None:
+            self._arrays = (np.array(self._ends, np.int32), np.array([*self._members, 0], np.int32))
+        return self._arrays
+
+
+class Loader:
+    def __init__(self, predicates: Predicates, properties: Names) -> None:
+        self._predicates, self._properties = predicates, properties
+        self.classes: Expansion[tuple[str, ...]] = Expansion()
+        self.ways: Expansion[str] = Expansion()
+        self.tellers = Tellers(predicates)
+        self._version: tuple[object, int, int] | None = None
+        self._model = ConceptModel()
+
+    @property
+    def properties(self) -> int:
+        """So many are asked for."""
+        return len(self._properties)
+
+    def load(self, event: EventGraph, model: ConceptModel, *, values: bool) -> Loaded:
+        """`values` are needed where vertexes must be equal."""
+        self._keep_up(model)
+        vertexes, arcs = event.vertexes, event.arcs
+        rows = np.empty((6, len(vertexes)), np.int32)
+        rows[0] = self.classes.numbers([each.classes for each in vertexes], self._asked_classes)
+        constants = self._predicates.constants
+        rows[1] = [constants.get(each.term, -1) for each in vertexes] if constants else -1
+        ways = self.ways.numbers([each.property for each in arcs], self._asked_properties)
+        led = np.array([[each.source for each in arcs], ways, [each.target for each in arcs]], np.int32)
+        if not (values or self._predicates.compares or self._predicates.told):
+            rows[2] = 0
+            return Loaded(rows, _NO_NUMBERS, _NOTHING, led)
+        return Loaded(rows, self._compared(vertexes, rows, values), self.tellers.tell(vertexes), led)
+
+    def _compared(self, vertexes: Sequence[Vertex], rows: Ints, values: bool) -> NDArray[np.float64]:
+        found = [value_of(each) if each.lexical is not None else None for each in vertexes]
+        text = self._predicates.text
+        rows[2] = [-1 if each is None else each.kind for each in found]
+        rows[3] = [-1 if each is None else text(each.text) for each in found]
+        if values:
+            rows[4], rows[5] = _same(vertexes, found)
+        return np.array([0.0 if each is None else each.number for each in found])
+
+    def _keep_up(self, model: ConceptModel) -> None:
+        version = (model, self._predicates.version, self._properties.version)
+        is_full = len(self.classes) > MOST_KNOWN or len(self.ways) > MOST_KNOWN
+        if is_full or self._version is None or version[1:] != self._version[1:] or model is not self._version[0]:
+            self._version, self._model = version, model
+            self.classes.clear()
+            self.ways.clear()
+
+    def _asked_classes(self, stated: tuple[str, ...]) -> list[int]:
+        """All above them that somebody asks for."""
+        names = frozenset[str]().union(*map(self._model.classes_above, stated))
+        classes = self._predicates.classes
+        return sorted(classes[each] for each in names if each in classes)
+
+    def _asked_properties(self, name: str) -> list[int]:
+        numbers = (self._properties.number(each) for each in self._model.properties_above(name))
+        return sorted(each for each in numbers if each is not None)
+
+
+def _same(vertexes: Sequence[Vertex], values: Sequence[Value | None]) -> tuple[list[int], list[int]]:
+    """Numbers that are equal for equal values, and for equal terms. What is not a number equals nothing."""
+    by_value, by_term = dict[Hashable, int](), dict[str, int]()
+    first, second = [], []
+    for place, (vertex, value) in enumerate(zip(vertexes, values, strict=True)):
+        is_comparable = value is not None and value.number == value.number
+        key: Hashable = value if is_comparable else (vertex.term if value is None else place)
+        first.append(by_value.setdefault(key, place))
+        second.append(by_term.setdefault(vertex.term, place))
+    return first, second
