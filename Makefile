@@ -6,6 +6,7 @@ MAKEFLAGS += --no-print-directory
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WARM := $(VENV)/.warm
 TIMED := tools/timed
 # A file at a time. Most tests wait for processes and sockets: three at once keep two cores busy.
 SIDE_BY_SIDE := -n 3 --dist loadfile
@@ -21,25 +22,33 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: $(READY) ## the virtual environment in .venv (2 min)
+setup: $(WARM) ## the virtual environment in .venv (2 min)
 
 $(READY): requirements/development.txt requirements/setup.txt requirements/runtime.in pyproject.toml
 	@$(TIMED) set-up 120 tools/setup $(VENV)
+
+# numba sees when a kernel's own file changes, but not when one that it takes something from does.
+KERNELS := $(wildcard src/tocsin/matching/*jit.py src/tocsin/matching/*kernel.py src/tocsin/matching/graphs/*kernel.py) \
+	src/tocsin/matching/graphs/layout.py
+$(WARM): $(READY) $(KERNELS)
+	@find src -name '*.nb[ci]' -delete
+	@$(BIN)/python -m tocsin.matching.warming
+	@touch $@
 
 .PHONY: java
 java:
 	@python=$$(tools/find-python) && "$$python" src/tocsin/app/java.py
 
 .PHONY: run
-run: java $(READY) ## the platform with its demo, until ^C or FOR=60s; ENGINE=spark|embedded, PORT=8080
+run: java $(WARM) ## the platform with its demo, until ^C or FOR=60s; ENGINE=spark|embedded, PORT=8080
 	@$(TIMED) run - $(BIN)/tocsin up --demo $(if $(FOR),--for $(FOR)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PORT),--port $(PORT))
 
 .PHONY: test
-test: java $(READY) ## every test (18 min)
+test: java $(WARM) ## every test (18 min)
 	@$(TIMED) test 1800 $(BIN)/pytest $(SIDE_BY_SIDE) $(TESTS)
 
 .PHONY: test-fast
-test-fast: $(READY) ## a quick look: no Spark, no broker processes, few examples (1 min)
+test-fast: $(WARM) ## a quick look: no Spark, no broker processes, few examples (1 min)
 	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not spark and not kills and not broker and not clients" $(TESTS)
 
 .PHONY: check
@@ -59,7 +68,7 @@ docs: $(READY) ## the pages made from tables: docs/mediation.md, and the matrix 
 	@$(BIN)/python -m tests.clients.peers.table > /dev/null
 
 .PHONY: bench
-bench: $(READY) ## the benchmarks with their rivals; NAME=mediation for one
+bench: $(WARM) ## the benchmarks with their rivals; NAME=mediation for one
 	@$(foreach name,$(NAME),$(TIMED) bench-$(name) - $(BIN)/tocsin bench run $(name) &&) true
 
 .PHONY: requirements

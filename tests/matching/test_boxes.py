@@ -1,4 +1,5 @@
 import random
+from math import nan
 from pathlib import Path
 
 import msgspec
@@ -72,6 +73,14 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK", 9 * 64)
 
 
+def mapped(index: BoxIndex, folder: Path) -> BoxIndex:
+    header, arrays = index.arrays()
+    for name, each in arrays.items():
+        np.save(folder / name, each)
+    kept = {name: np.load(folder / f"{name}.npy", mmap_mode="c") for name in arrays}
+    return BoxIndex.from_arrays(msgspec.msgpack.decode(msgspec.msgpack.encode(header), type=BoxHeader), kept)
+
+
 @pytest.mark.parametrize("few", [0, 1000])
 @pytest.mark.usefixtures("small_blocks")
 def test_blocks_grow_and_fill_and_places_are_used_again(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,14 +112,70 @@ def test_a_snapshot_is_the_same_for_the_same_boxes_and_matches_where_it_lies(tmp
     (header, arrays), (other, others) = first.arrays(), second.arrays()
     assert msgspec.msgpack.encode(header) == msgspec.msgpack.encode(other)
     assert {name: each.tobytes() for name, each in arrays.items()} == {k: v.tobytes() for k, v in others.items()}
-    for name, each in arrays.items():
-        np.save(tmp_path / name, each)
-    mapped = {name: np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in arrays}
-    loaded = BoxIndex.from_arrays(msgspec.msgpack.decode(msgspec.msgpack.encode(header), type=BoxHeader), mapped)
+    assert len(header.tops) == 3
+    loaded = mapped(first, tmp_path)
     assert len(loaded) == len(first)
     for point in some_points(50):
         assert loaded.match(point).tolist() == first.match(point).tolist()
         assert sorted(loaded.match(point).tolist()) == matched(standing, point)
+
+
+TEXTS = ("a", "b", "ab")
+KINDS: dict[str, tuple[Dimension, ...]] = {
+    "no number": (Dimension("s", "string"), Dimension("e", "enumeration", values=TEXTS)),
+    "strings": (Dimension("s", "string"), Dimension("t", "string")),
+    "one number": (Dimension("free", "number"),),
+    "6 numbers": tuple(Dimension(f"n{at}", "number", 0.0, 5.0) for at in range(6)),
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+@pytest.mark.usefixtures("small_blocks")
+def test_spaces_of_every_kind_of_dimension(kind: str, tmp_path: Path) -> None:
+    chance, space = random.Random(5), InformationSpace("s", KINDS[kind])
+    index = BoxIndex(space)
+    standing = {atom: InBox("s", tuple(_side(each, chance) for each in KINDS[kind])) for atom in range(900)}
+    for atom, box in standing.items():
+        index.add(atom, box)
+    for atom in chance.sample(range(900), 300):
+        index.remove(atom, standing.pop(atom))
+    kept = mapped(index, tmp_path)
+    for _ in range(30):
+        point: Point = tuple(
+            chance.uniform(0.0, 5.0) if each.kind == "number" else chance.choice(TEXTS) for each in KINDS[kind]
+        )
+        assert sorted(index.match(point).tolist()) == matched(standing, point)
+        assert kept.match(point).tolist() == index.match(point).tolist()
+
+
+def _side(dimension: Dimension, chance: random.Random) -> Side:
+    if dimension.kind != "number":
+        sides: list[Side] = [WHOLE, OneOf((chance.choice(TEXTS),)), OneOf(("a", "ab"))]
+        return chance.choice([*sides, Like("a")] if dimension.kind == "string" else sides)
+    low = chance.uniform(-2.5, 5.0)
+    intervals: list[Side] = [Interval(low, low + 2.5), Interval(low), Interval(high=low, high_open=True)]
+    return chance.choice([WHOLE, *intervals])
+
+
+def test_more_boxes_than_a_block_has_room_for() -> None:
+    count = module.BLOCK + 3000
+    space = InformationSpace("s", (Dimension("x", "number", 0.0, float(count)), Dimension("y", "number", 0.0, 1.0)))
+    index, half = BoxIndex(space), Interval(0.0, 0.5)
+    for atom in range(count):
+        index.add(atom, InBox("s", (Interval(atom - 1.0, atom + 1.0), half)))
+    for at in (1, 65, 8191, 8192, 32_768, 100_000, module.BLOCK - 1, module.BLOCK, count - 2):
+        assert index.match((float(at), 0.25)).tolist() == [at - 1, at, at + 1]
+        assert not index.match((float(at), 0.75)).size
+    index.remove(module.BLOCK, InBox("s", (Interval(module.BLOCK - 1.0, module.BLOCK + 1.0), half)))
+    assert index.match((float(module.BLOCK), 0.5)).tolist() == [module.BLOCK - 1, module.BLOCK + 1]
+    assert len(index.arrays()[0].tops) == 2
+
+
+def test_a_point_with_a_number_that_is_none_is_in_no_interval() -> None:
+    index = BoxIndex(InformationSpace("s", (Dimension("x", "number"), Dimension("y", "number"))))
+    index.add(1, InBox("s", (Interval(0.0), WHOLE)))
+    index.add(2, InBox("s", (Interval(high=0.0), WHOLE)))
+    assert not index.match((nan, 0.0)).size
 
 
 def test_when_all_are_gone_nothing_is_kept() -> None:

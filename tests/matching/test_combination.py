@@ -1,10 +1,14 @@
 """Every kind of filter and any combination: the engine gives what one by one gives, while subscriptions change."""
 
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.anything import NOTIFICATIONS, SUBSCRIPTIONS, Contains, known
 
+from tocsin.matching import combining
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.judging import Undecided
 from tocsin.model.identity import SubscriptionId
@@ -25,6 +29,14 @@ def one_by_one(standing: list[Subscription], told: Notification) -> tuple[list[s
     return list(map(str, wanted)), list(map(str, undecided))
 
 
+@pytest.fixture(scope="module", params=[0, combining.MANY], ids=["by the kernel", "by numpy"])
+def combined(request: pytest.FixtureRequest) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(combining, "MANY", request.param)
+        yield
+
+
+@pytest.mark.usefixtures("combined")
 @given(st.lists(st.tuples(SUBSCRIPTIONS, st.lists(NOTIFICATIONS, min_size=1, max_size=2)), max_size=10))
 @settings(max_examples=examples(150), deadline=None)
 def test_the_engine_gives_what_one_by_one_gives(steps: list[tuple[Subscription, list[Notification]]]) -> None:

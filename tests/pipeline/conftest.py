@@ -75,8 +75,8 @@ class Recorder:
     def end(self, subscription: Subscription) -> None:
         self.change(replace(subscription, state="ended"))
 
-    def raw(self, topic: str, body: bytes = b"<reading/>") -> None:
-        self._accept("raw", f"/broker/publish/{topic}", "application/xml", body)
+    def raw(self, topic: str, body: bytes = b"<reading/>", media_type: str = "application/xml") -> None:
+        self._accept("raw", f"/broker/publish/{topic}", media_type, body)
 
     def cloud_event(self, topic: str, door: str = "/events", **attributes: str) -> None:
         """At the door of a notifier it is for its service alone."""

@@ -8,6 +8,8 @@ import pytest
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
 from tocsin.model.identity import Instant, Node
+from tocsin.model.lifting import Lifting, ThingAt
+from tocsin.model.ontology import Ontology
 from tocsin.model.records import Declared, Position
 from tocsin.model.space import Dimension, InformationSpace
 from tocsin.store.database import Store
@@ -24,7 +26,7 @@ def declared(offset: int, what: Declaration) -> Declared:
 
 def anything(chance: Random) -> Declaration:
     name, number = chance.choice("abc"), chance.randrange(1000)
-    match chance.randrange(5):
+    match chance.randrange(7):
         case 0:
             return InformationSpace(name, (Dimension(f"d{number}", "number"),))
         case 1:
@@ -33,12 +35,17 @@ def anything(chance: Random) -> Declaration:
             return Hierarchy("types", ((name, (f"t{number}",)),))
         case 3:
             return Hierarchy("categories", ((name, (f"c{number}",)),))
+        case 4:
+            return Ontology(name, ((f"urn:c{number}", ()),))
+        case 5:
+            return Lifting(name, "json", ThingAt("$", (f"urn:c{number}",)), (f"t{number}",))
         case _:
-            return Withdrawn(chance.choice(("space", "producer")), name)
+            return Withdrawn(chance.choice(("space", "producer", "ontology", "lifting")), name)
 
 
 def contents(known: Known) -> tuple[object, ...]:
-    return known.spaces, known.producers, known.types, known.categories
+    concepts = sorted(known.concepts.classes)
+    return (known.spaces, known.producers, known.types, known.categories, known.ontologies, known.liftings, concepts)
 
 
 def history(seed: int, count: int = 200) -> list[Declared]:
@@ -89,4 +96,5 @@ def test_more_than_a_page_comes_in_order(store: Store) -> None:
 def test_a_space_and_a_producer_of_one_name_are_two(store: Store) -> None:
     space, producer = InformationSpace("a", (Dimension("x", "string"),)), Producer("a")
     store.apply([declared(1, space), declared(2, producer), declared(3, Withdrawn("producer", "a"))])
-    assert contents(store.known()) == ({"a": space}, {}, {}, {})
+    known = store.known()
+    assert (known.spaces, known.producers) == ({"a": space}, {})

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from math import inf
 from typing import Protocol
 
 from msgspec.structs import replace
 
 from tocsin.markup.conditions import Attribute, Compare, Exists, JsonPath, Path, XmlPath
-from tocsin.markup.xml import Element
 from tocsin.matching.atoms import Atom
 from tocsin.matching.boxes import BoxIndex
 from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.holding import Holding
 from tocsin.matching.json_walk import JsonWalk
 from tocsin.matching.known import Known
-from tocsin.matching.ordered import Ordered, OrderedTerms
 from tocsin.matching.topics import TopicIndex
-from tocsin.matching.value_index import Group, Held, ValueIndex
-from tocsin.matching.xml_walk import Walk
+from tocsin.matching.value_index import ValueIndex
+from tocsin.matching.xml_index import XmlIndex
 from tocsin.model.filters import InBox, ProducerIs, TopicIs, TypeIs
-
-MOST_KEPT, LONGEST_KEPT = 65_536, 64  # values, and characters of one
 
 
 class AtomIndex(Protocol):
@@ -44,7 +39,8 @@ class Topics:
         self._index.remove(atom, asked)
 
     def match(self, evidence: Evidence, holding: Holding) -> None:
-        holding.atoms += self._index.match(evidence.notification.topic)
+        if self._index:
+            holding.hold(self._index.match(evidence.notification.topic))
 
 
 class Named:
@@ -68,7 +64,7 @@ class Named:
     def match(self, evidence: Evidence, holding: Holding) -> None:
         for name in self._offered(evidence) if self._atoms else ():
             if (atoms := self._atoms.get(name)) is not None:
-                holding.atoms += atoms
+                holding.hold(atoms)
 
 
 def types() -> Named:
@@ -134,29 +130,22 @@ class Boxes:
 
 
 class Values:
-    """Comparisons, by the path they look at. All paths into XML are followed in one walk."""
+    """Comparisons, by the path they look at. The sides of a path are numbered among the atoms."""
 
-    def __init__(self) -> None:
-        self._walk = Walk()
-        self._xml: dict[XmlPath, ValueIndex] = {}
-        self._json, self._attributes = JsonWalk(), dict[str, ValueIndex]()
+    def __init__(self, take: Callable[[], int], give_back: Callable[[int], None]) -> None:
+        self._take, self._give_back = take, give_back
         self._sides: dict[int, ValueIndex] = {}
-        self._memory: dict[tuple[XmlPath, ...], Group] = {}  # until a change
-        self._kept = 0
-        self.ordered: dict[int, Ordered] = {}  # by side, the terms that are found by their bound
-        self._free: list[int] = []
-        self.sides = 1  # the first is of no path
+        self._xml, self._json, self._attributes = XmlIndex(), JsonWalk(), dict[str, ValueIndex]()
 
     def at(self, path: Path) -> ValueIndex:
         """Made if it is not there."""
         known = self._find(path)
         if known is not None:
             return known
-        made = self._new(path)
+        made = ValueIndex(path, (self._take(), self._take()))
         match path:
             case XmlPath():
-                self._xml[path] = made
-                self._walk.add(path)
+                self._xml.add(path, made)
             case JsonPath(steps):
                 self._json.add(steps, made)
             case Attribute(name):
@@ -166,44 +155,37 @@ class Values:
     def _find(self, path: Path) -> ValueIndex | None:
         match path:
             case XmlPath():
-                return self._xml.get(path)
+                return self._xml.at(path)
             case JsonPath(steps):
                 return self._json.at(steps)
             case Attribute(name):
                 return self._attributes.get(name)
 
-    def _new(self, path: Path) -> ValueIndex:
-        if self._free:
-            return ValueIndex(path, self._free.pop())
-        self.sides += 2
-        return ValueIndex(path, self.sides - 2)
-
     def add(self, atom: int, asked: Atom) -> None:
         assert isinstance(asked, Compare | Exists)
         self.at(asked.path).add(atom, asked)
-        self._forget()
+        self._xml.forget()
 
     def remove(self, atom: int, asked: Atom) -> None:
         del atom
         assert isinstance(asked, Compare | Exists)
         index = self.at(asked.path)
         index.remove(asked)
-        self._forget()
+        self._xml.forget()
         if not len(index):
             self._drop(index)
 
     def _drop(self, index: ValueIndex) -> None:
         match index.path:
             case XmlPath() as path:
-                del self._xml[path]
-                self._walk.remove(path)
+                self._xml.remove(path)
             case JsonPath(steps):
                 self._json.remove(steps)
             case Attribute(name):
                 del self._attributes[name]
-        self._sides.pop(index.side, None)
-        self._sides.pop(index.side + 1, None)
-        self._free.append(index.side)
+        for side in index.sides:
+            self._sides.pop(side, None)
+            self._give_back(side)
 
     def number(self, asked: Compare | Exists) -> int | None:
         """Of an atom that is there."""
@@ -223,76 +205,31 @@ class Values:
         """One more bound on the side that it returns."""
         index = self.at(asked.path)
         index.hold()
-        self._forget()
-        self._sides[index.side] = self._sides[index.side + 1] = index
-        return index.side_of(asked)
+        self._xml.forget()
+        side = index.side_of(asked)
+        self._sides[side] = index
+        return side
 
     def let_go(self, side: int) -> None:
         index = self._sides[side]
         index.release()
-        self._forget()
+        self._xml.forget()
         if not len(index):
             self._drop(index)
 
-    def file(self, term: int, side: int, bound: float) -> None:
-        """A term that is found by how it is ordered."""
-        terms = self.ordered.setdefault(side, OrderedTerms())
-        assert isinstance(terms, OrderedTerms)
-        terms.add(bound, term)
-
-    def unfile(self, term: int, side: int, bound: float) -> None:
-        terms = self.ordered[side]
-        assert isinstance(terms, OrderedTerms)
-        terms.remove(bound, term)
-        if not len(terms):
-            del self.ordered[side]
-
     def match(self, evidence: Evidence, holding: Holding) -> None:
-        if self._xml and evidence.document is not None:
-            self._match_xml(evidence.document, holding)
+        if self._xml and evidence.is_xml:
+            self._xml.match(evidence, holding)
         if self._json and evidence.json is not MISSING:
             for index, value in self._json.values(evidence.json):
                 index.match((value,), holding)
         for name, value in evidence.context.items() if self._attributes else ():
             if (about := self._attributes.get(name)) is not None:
                 about.match((value,), holding)
-        if self.ordered:
-            terms = (self.ordered[side].up_to(limit) for side, limit in holding.reached.items() if side in self.ordered)
-            holding.terms += terms
-
-    def _match_xml(self, document: Element, holding: Holding) -> None:
-        memory, atoms, limits = self._memory, holding.atoms, holding.reached
-        for paths, values in self._walk.grouped(document).items():
-            group = memory.get(paths)
-            if group is None:
-                group = memory[paths] = Group([self._xml[path] for path in paths])
-            for value in values:
-                held = group.known.get(value)
-                if held is None:
-                    held = self._learn(group, value)
-                atoms += held[0]
-                for side, limit in held[1]:  # as `Holding.reach`, without a call
-                    if limit > limits.get(side, -inf):
-                        limits[side] = limit
-            for index in group.differing:
-                atoms += index.different(values)
-
-    def _learn(self, group: Group, value: str) -> Held:
-        """Values come again; what is kept of them has a limit, for publishers may send ever new ones."""
-        held = group.of_value(value)
-        if len(value) <= LONGEST_KEPT:
-            self._kept += 1
-            if self._kept > MOST_KEPT:
-                self._forget()
-            group.known[value] = held
-        return held
-
-    def _forget(self) -> None:
-        self._memory, self._kept = {}, 0
 
     def paths(self) -> dict[Path, ValueIndex]:
         """In the order of their sides."""
         together = sorted(
-            (*self._xml.values(), *self._json.indexes(), *self._attributes.values()), key=lambda index: index.side
+            (*self._xml.indexes(), *self._json.indexes(), *self._attributes.values()), key=lambda index: index.sides
         )
         return {index.path: index for index in together}

@@ -19,6 +19,7 @@ from tocsin.markup.conditions import (
     Some,
     XmlPath,
 )
+from tocsin.markup.graph_reading import query_of
 from tocsin.matching.conditions import number
 from tocsin.matching.covering_boxes import boxes_cover
 from tocsin.matching.covering_topics import topics_cover
@@ -30,6 +31,7 @@ from tocsin.model.filters import (
     AttributeIs,
     Content,
     Filter,
+    Graph,
     InBox,
     ProducerIs,
     TopicIs,
@@ -37,7 +39,7 @@ from tocsin.model.filters import (
 )
 from tocsin.model.subscription import Form, Subscription
 
-Atom = TopicIs | TypeIs | ProducerIs | InBox | Compare | Exists
+Atom = TopicIs | TypeIs | ProducerIs | InBox | Graph | Compare | Exists
 MOST_TERMS = 32  # of one subscription; what would be more is verified as a whole
 MOST_COMPARED, QUICK = 8, 200  # filters, and steps of comparing two; what takes more is asked for all the same
 
@@ -72,6 +74,8 @@ class _Taker:
                 return [Term((Compare(Attribute(name), "=", value),))]
             case Content():
                 return self._content(asked)
+            case Graph():
+                return _graph(asked)
             case AllOf(filters):
                 return self.all_of(filters)
             case AnyOf(filters):
@@ -88,6 +92,14 @@ class _Taker:
         if asked.over == "envelope":
             condition = _of_the_payload(condition, self._form)
         return _UNINDEXED if condition is None else [_applying(each) for each in _terms(condition)]
+
+
+def _graph(asked: Graph) -> list[Term]:
+    try:
+        query_of(asked)
+    except ExpressionError:
+        return _UNINDEXED
+    return [Term((asked,))]
 
 
 def _applying(term: Term) -> Term:

@@ -8,6 +8,8 @@ given when it is first touched.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from mmap import ACCESS_COPY, mmap
 from typing import Any
 
 import numpy as np
@@ -20,9 +22,10 @@ from tocsin.model.space import WHOLE, InformationSpace, Point, Side
 
 Atoms = NDArray[np.int32]
 Words = NDArray[np.uint64]
+Kernel = Callable[[Words, NDArray[np.float64], int, NDArray[np.float64], NDArray[np.intp]], int]
 
 SMALL = 128  # words of a row in a block that still grows
-LARGE = 2040  # below 4 MB for a dimension numpy asks for no huge pages, which would be filled at once
+LARGE = 2040
 BLOCK = LARGE * 64  # boxes
 NOBODY = -1
 
@@ -50,6 +53,7 @@ class BoxIndex:
         self._blocks: list[_Block] = []
         self._everywhere = _Everywhere()
         self._size = 0
+        self._kernel = _kernel()
         self._prepare()
 
     def add(self, atom: int, box: InBox) -> None:
@@ -78,10 +82,10 @@ class BoxIndex:
 
     def match(self, point: Point) -> Atoms:
         """Those whose box the point is in."""
-        cells = [cell(each) for cell, each in zip(self._cell_of, point, strict=True)]
-        bounds = self._bounds(point)
+        cells: list[Any] = [cell(each) for cell, each in zip(self._cell_of, point, strict=True)]
+        asked: NDArray[np.float64] = np.array(cells + [point[at] for at in self._numbers], np.float64)
         values = [axis.about(str(point[at])) for at, axis in self._strings]
-        found = [block.match(cells, bounds, values) for block in self._blocks]
+        found = [block.match(self._kernel, asked, values) for block in self._blocks]
         if len(found) == 1 and not len(self._everywhere.atoms):
             return found[0]
         return np.concatenate([self._everywhere.atoms, *found])
@@ -114,13 +118,9 @@ class BoxIndex:
         self._cell_of: list[Callable[[Any], int]] = [axis.cell for axis in self._axes]
 
     def _ends(self, sides: Sequence[Side]) -> list[float]:
-        """With the upper ends negated, so that one comparison is for both."""
+        """The lower ones of all numbers, then the upper ones."""
         pairs = [ends(sides[at]) for at in self._numbers]
-        return [*(low for low, _ in pairs), *(-high for _, high in pairs)]
-
-    def _bounds(self, point: Point) -> NDArray[np.float64]:
-        numbers: list[Any] = [point[at] for at in self._numbers]
-        return np.array([*numbers, *[-each for each in numbers]], np.float64).reshape(-1, 1)
+        return [*(low for low, _ in pairs), *(high for _, high in pairs)]
 
     def _with_room(self) -> _Block:
         for block in self._blocks:
@@ -155,27 +155,26 @@ class _Block:
     """`bits` by dimension, cell and word; the rest by place, which is the box's bit of a row."""
 
     def __init__(
-        self, bits: list[Words], bounds: NDArray[np.float64], rules: NDArray[np.int32], atoms: Atoms, top: int
+        self, bits: Words, bounds: NDArray[np.float64], rules: NDArray[np.int32], atoms: Atoms, top: int
     ) -> None:
         self.bits, self.bounds, self.rules, self.atoms = bits, bounds, rules, atoms
         self.top = top
         self._free: list[int] = []
-        self._row: Words = np.empty(bits[0].shape[1], "<u8")
+        self._found = np.empty(len(atoms), np.intp)
 
     @classmethod
     def empty(cls, dimensions: int, numbers: int, strings: int, words: int = 1) -> _Block:
-        bits = [np.zeros((CELLS, words), "<u8") for _ in range(dimensions)]
         bounds, rules = np.zeros((words * 64, 2 * numbers)), np.zeros((words * 64, strings), np.int32)
-        return cls(bits, bounds, rules, np.zeros(words * 64, np.int32), 0)
+        return cls(_untouched(dimensions, CELLS, words), bounds, rules, np.zeros(words * 64, np.int32), 0)
 
     @classmethod
     def of(cls, top: int, arrays: Mapping[str, NDArray[Any]], n: int) -> _Block:
-        bits, bounds, rules, atoms = (arrays[f"{name}{n}"] for name in _NAMES)
-        return cls(list(bits), bounds, rules, atoms, top)
+        bits, bounds, rules, atoms = (np.asarray(arrays[f"{name}{n}"]) for name in _NAMES)
+        return cls(bits, bounds, rules, atoms, top)
 
     def arrays(self, n: int) -> dict[str, NDArray[Any]]:
         used, words = self.top, -(-self.top // 64)
-        bits = np.stack([each[:, :words] for each in self.bits])
+        bits = np.ascontiguousarray(self.bits[:, :, :words])
         parts: tuple[NDArray[Any], ...] = (bits, self.bounds[:used], self.rules[:used], self.atoms[:used])
         return {f"{name}{n}": each for name, each in zip(_NAMES, parts, strict=True)}
 
@@ -199,54 +198,39 @@ class _Block:
                 return True
         return False
 
-    def match(self, cells: Sequence[int], bounds: NDArray[np.float64], values: list[Verdicts]) -> Atoms:
-        places = self._candidates(cells)
-        if not len(places):
-            return _NONE
-        below = np.less_equal(self.bounds.take(places, 0).T, bounds, order="C")  # so ordered it is reduced fast
-        places = places.compress(np.logical_and.reduce(below, 0))
+    def match(self, kernel: Kernel, asked: NDArray[np.float64], values: list[Verdicts]) -> Atoms:
+        count = kernel(self.bits, self.bounds, self.top, asked, self._found)
+        places = self._found[:count]
         for at, verdicts in enumerate(values):
             places = places.compress(verdicts.of(self.rules.take(places, 0)[:, at]))
         return self.atoms.take(places)
 
-    def _candidates(self, cells: Sequence[int]) -> NDArray[np.intp]:
-        """The places of the bits that are set in the rows of all these cells."""
-        words = -(-self.top // 64)
-        row = self._row[:words]
-        found = self.bits[0][cells[0], :words]
-        for rows, cell in zip(self.bits[1:], cells[1:], strict=True):
-            found = np.bitwise_and(found, rows[cell, :words], row)
-        return _bits(found)
-
     def _clear(self, place: int) -> None:
-        word, bit = place >> 6, _CLEAR[place & 63]
-        for rows in self.bits:
-            rows[:, word] &= bit
+        self.bits[:, :, place >> 6] &= _CLEAR[place & 63]
         self.atoms[place], self.bounds[place], self.rules[place] = NOBODY, 0.0, 0
         self._free.append(place)
 
     def _grow(self) -> None:
-        words = self.bits[0].shape[1]
+        words = self.bits.shape[2]
         longer = 2 * words if words < SMALL else LARGE
         more = _Block.empty(len(self.bits), self.bounds.shape[1] // 2, self.rules.shape[1], longer)
-        for rows, old in zip(more.bits, self.bits, strict=True):
-            rows[:, :words] = old
+        more.bits[:, :, :words] = self.bits
         more.bounds[: self.top], more.rules[: self.top], more.atoms[: self.top] = self.bounds, self.rules, self.atoms
-        self.bits, self.bounds, self.rules, self.atoms, self._row = more._parts()
+        self.bits, self.bounds, self.rules, self.atoms, self._found = more._parts()
 
-    def _parts(self) -> tuple[list[Words], NDArray[np.float64], NDArray[np.int32], Atoms, Words]:
-        return self.bits, self.bounds, self.rules, self.atoms, self._row
+    def _parts(self) -> tuple[Words, NDArray[np.float64], NDArray[np.int32], Atoms, NDArray[np.intp]]:
+        return self.bits, self.bounds, self.rules, self.atoms, self._found
 
 
-def _bits(row: Words) -> NDArray[np.intp]:
-    """The positions of those that are set; most words are zero."""
-    some = row.astype(np.bool_).nonzero()[0]
-    bits = np.unpackbits(row.take(some).view(np.uint8), bitorder="little").view(np.bool_).nonzero()[0]
-    places = some.take(bits >> 6)
-    places <<= 6
-    bits &= 63
-    places += bits
-    return places
+def _untouched(*shape: int) -> Words:
+    """Zeros. For as many, numpy would ask for huge pages, and the first that are touched stop us for milliseconds."""
+    return np.frombuffer(mmap(-1, 8 * prod(shape), access=ACCESS_COPY), "<u8").reshape(shape)
+
+
+def _kernel() -> Kernel:
+    from tocsin.matching.box_kernel import places_inside  # here, for a process without boxes does not load numba
+
+    return places_inside
 
 
 def _is_all(box: InBox) -> bool:

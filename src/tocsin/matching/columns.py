@@ -1,6 +1,8 @@
 """Rows as columns of numbers, which grow by a quarter; places that were given back are taken first."""
 
-from collections.abc import Iterable
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,14 @@ class Columns:
         self.end = 0  # of the rows, those given back among them
         self._room = _LEAST
         self._free: list[int] = []
+
+    @classmethod
+    def of(cls, columns: Mapping[str, NDArray[Any]]) -> Columns:
+        """Full, to begin with."""
+        made = cls()
+        made._columns = dict(columns)
+        made.end = made._room = min(map(len, columns.values()))
+        return made
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         """As it is now: growing replaces it."""

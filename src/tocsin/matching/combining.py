@@ -1,6 +1,9 @@
 """The one combining step: from what holds of a notification to the slots of those who want it."""
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cached_property
+from math import nan
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,16 +11,15 @@ from numpy.typing import NDArray
 
 from tocsin.matching.atom_indexes import AtomIndex
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.holding import Holding, Numbers
+from tocsin.matching.filing import Filed
+from tocsin.matching.holding import Holding, Levels, Numbers
 from tocsin.model.identity import Instant
 from tocsin.model.subscription import Position, Subscription
 
-ALWAYS = 0  # the atom that always holds
-NONE = -1  # an atom finds one term, its number; or none; or a list of terms, at -2 the first list, at -3 the second
 NEVER = (1 << 63) - 1
 STANDING: dict[str, type[np.generic]] = {"since": np.int64, "until": np.int64}
-LAST_ROUND = (1 << 31) - 1
-OTHERS = 3  # atoms of a term beside the one it is found by; what asks for more is verified
+MOST = 4  # atoms of a term, the first of which is the one it is found by; what asks for more is verified
+MANY = 4096  # terms for which the kernel is worth loading numba, which takes a second
 
 
 class Rows(Protocol):
@@ -25,88 +27,82 @@ class Rows(Protocol):
 
 
 class Matcher:
-    """Indexes, and the rows of atoms, terms and slots that they are about."""
+    """Indexes, and the rows of atoms, terms and slots that they are about.
+
+    The slot of a term that is decided in part only is inverted.
+    """
 
     def __init__(
-        self, indexes: Sequence[AtomIndex], atoms: Rows, terms: Rows, slots: Rows, listed: Callable[[int], Numbers]
+        self, indexes: Sequence[AtomIndex], atoms: Rows, terms: Rows, slots: Rows, filed: Callable[[], Filed]
     ) -> None:
-        self._indexes, self._atoms, self._terms, self._slots, self._listed = indexes, atoms, terms, slots, listed
-        self.holding = Holding()
-        self._round = 0
+        self._indexes, self._atoms, self._terms, self._slots, self._filed = indexes, atoms, terms, slots, filed
+        self._found: Numbers = np.empty(0, np.int32)
 
-    def match(self, evidence: Evidence) -> tuple[list[int], list[int], Numbers]:
-        """The slots of those who want it, those of whom the filters are to be verified, and the atoms that hold."""
-        self._round = next_round(self._round, self._atoms)
-        try:
-            for index in self._indexes:
-                index.match(evidence, self.holding)
-            found = stamp(self.holding, self._atoms, self._round)
-            terms = combine(found, self.holding, self._atoms, self._terms, self._listed, self._round)
-        finally:
-            self.holding.clear()
+    def match(self, evidence: Evidence) -> tuple[list[int], list[int], Holding]:
+        """The slots of those who want it, those of whom the filters are to be verified, and what holds."""
+        holding = Holding()
+        for index in self._indexes:
+            index.match(evidence, holding)
+        combine = self._combined if len(self._terms["slot"]) < MANY else self.combined_by_kernel
         told = evidence.notification
-        return *standing(terms, self._terms, self._slots, told.at, told.when), found
+        found = combine(holding, told.at, told.when)
+        if holding.doubtful:  # what is found only with these is to be verified
+            holding.arrays += holding.doubtful
+            found += (min(each, ~each) for each in combine(holding, told.at, told.when))
+        return *_apart(found), holding
+
+    def combined_by_kernel(self, holding: Holding, at: Position, when: Instant) -> list[int]:
+        atoms, terms, slots = self._atoms, self._terms, self._slots
+        if len(self._found) < len(terms["slot"]):
+            self._found = np.empty(len(terms["slot"]), np.int32)
+        count = self._kernel(
+            *holding.reached(), *holding.limited(), atoms["level"], atoms["start"], atoms["count"], *self._filed(),
+            terms["atoms"], terms["bounds"], terms["slot"], slots["since"], slots["until"], at.offset, when,
+            self._found,
+        )  # fmt: skip
+        return self._found[:count].tolist()  # type: ignore[no-any-return]
+
+    @cached_property
+    def _kernel(self) -> Callable[..., int]:
+        from tocsin.matching.combining_kernel import wanting  # here, for a process with few terms does not load numba
+
+        return wanting
+
+    def _combined(self, holding: Holding, at: Position, when: Instant) -> list[int]:
+        """The same, without the kernel."""
+        (some, levels), (sides, limits) = holding.reached(), holding.limited()
+        numbers, reached = np.concatenate((some, sides)), np.concatenate((levels, limits))
+        level, terms = self._atoms["level"], self._terms
+        level[numbers] = reached
+        found = self._candidates(numbers, reached)
+        holds = level.take(terms["atoms"].take(found, 0)) >= terms["bounds"].take(found, 0)
+        level[numbers] = nan
+        slot = terms["slot"].take(found.compress(holds.all(1)))
+        standing = np.maximum(slot, ~slot)
+        stands = (self._slots["since"].take(standing) <= at.offset) & (self._slots["until"].take(standing) > when)
+        return slot.compress(stands).tolist()  # type: ignore[no-any-return]
+
+    def _candidates(self, numbers: Numbers, reached: Levels) -> Numbers:
+        """The terms that are found by what holds."""
+        starts, counts, filed = self._atoms["start"].take(numbers), self._atoms["count"].take(numbers), self._filed()
+        some = zip(starts.tolist(), counts.tolist(), reached.tolist(), strict=True)
+        ends = (
+            (start, bisect_right(filed.bounds, limit, start, start + count)) for start, count, limit in some if count
+        )
+        return np.concatenate([filed.terms[:0], *(filed.terms[start:end] for start, end in ends)])
 
 
-def next_round(last: int, atoms: Rows) -> int:
-    """The number of the next match; when there is none left, all marks are wiped off."""
-    if last < LAST_ROUND:
-        return last + 1
-    atoms["stamp"][:] = 0
-    return 1
-
-
-def stamp(holding: Holding, atoms: Rows, now: int) -> Numbers:
-    """The atoms that hold, each marked with the number of this match."""
-    holding.set_limits()
-    holding.atoms.append(ALWAYS)
-    found = np.array(holding.atoms, np.int32)
-    if holding.arrays:
-        found = np.concatenate((found, *holding.arrays))
-    atoms["stamp"][found] = now
-    return found
-
-
-def combine(
-    found: Numbers, holding: Holding, atoms: Rows, terms: Rows, listed: Callable[[int], Numbers], now: int
-) -> Numbers:
-    """The terms of which all atoms hold."""
-    candidates = _candidates(found, holding, atoms, listed)
-    if not len(candidates):
-        return candidates
-    others = terms["others"].take(candidates, 0)
-    side = atoms["side"].take(others)
-    ordered = holding.limits.take(side) >= atoms["bound"].take(others)
-    holds = np.where(side, ordered, atoms["stamp"].take(others) == now)
-    return candidates.compress(np.logical_and.reduce(holds, 1))
-
-
-def _candidates(found: Numbers, holding: Holding, atoms: Rows, listed: Callable[[int], Numbers]) -> Numbers:
-    """The terms that are found by what holds."""
-    heads = atoms["head"].take(found)
-    parts = [heads.compress(heads >= 0), *holding.terms]
-    lists = heads.compress(heads < NONE).tolist()
-    if lists:
-        parts += (listed(-2 - each) for each in set(lists))
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
-
-
-def standing(found: Numbers, terms: Rows, slots: Rows, at: Position, when: Instant) -> tuple[list[int], list[int]]:
-    """The slots of the terms whose subscriptions stand there and then (`Subscription.wants_at`).
-
-    First those that are decided, then those whose filters are to be verified; each once.
-    """
-    slot, partly = terms["slot"].take(found), terms["partly"].take(found)
-    stands = (slots["since"].take(slot) <= at.offset) & (slots["until"].take(slot) > when)
-    if not partly.any():
-        return list(dict.fromkeys(slot.compress(stands).tolist())), []
-    decided = dict.fromkeys(slot.compress(stands & ~partly).tolist())
-    others = dict.fromkeys(slot.compress(stands & partly).tolist())
+def _apart(slots: list[int]) -> tuple[list[int], list[int]]:
+    """Those that are decided, and those whose filters are to be verified; each once."""
+    if not slots or min(slots) >= 0:
+        return list(dict.fromkeys(slots)), []
+    decided = dict.fromkeys(each for each in slots if each >= 0)
+    others = dict.fromkeys(~each for each in slots if each < 0)
     return list(decided), [each for each in others if each not in decided]
 
 
 def set_standing(rows: Rows, slot: int, subscription: Subscription) -> None:
-    """Who is not active wants nothing at any time."""
+    """Who is not active wants nothing at any time (`Subscription.wants_at`)."""
     expires = NEVER if subscription.expires is None else min(subscription.expires, NEVER)
     rows["since"][slot] = subscription.since.offset
     rows["until"][slot] = expires if subscription.state == "active" else -NEVER

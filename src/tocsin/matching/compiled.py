@@ -3,6 +3,7 @@ declarations and statistics. Nothing changes in it; an engine over it takes the 
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -18,20 +19,20 @@ from tocsin.matching.boxes import BoxHeader, BoxIndex
 from tocsin.matching.combination import Combination
 from tocsin.matching.combining import STANDING, Matcher
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.holding import Numbers
+from tocsin.matching.filing import Filed
+from tocsin.matching.graph_atoms import Graphs
 from tocsin.matching.known import Known
-from tocsin.matching.ordered import MappedTerms, OrderedTerms
 from tocsin.matching.services import notifier_of
 from tocsin.matching.statistics import NO_STATISTICS, Statistics
 from tocsin.model.filters import ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Subscription
 
-VERSION = 1
+VERSION = 2
 Arrays = Mapping[str, NDArray[Any]]
 DECODED = 65_536  # subscriptions that are kept as values
-_NO_TERMS = (np.zeros(0, np.float64), np.zeros(0, np.int32))
-_TERM, _ATOM = ("slot", "partly", "others"), ("head", "side", "bound")
+_GRAPH = "graph_"
+_TERM, _ATOM = ("slot", "atoms", "bounds"), ("start", "count")
 
 
 class Head(Struct, frozen=True):
@@ -40,8 +41,10 @@ class Head(Struct, frozen=True):
     version: int
     named: list[tuple[int, TopicIs | TypeIs | ProducerIs]]
     paths: list[Path]
+    sides: list[tuple[int, int]]  # of the paths
     compared: list[tuple[int, int, Comparator | None, Constant]]  # with the place of their path
     boxes: list[BoxHeader]
+    graphs: bytes  # a head of its own
     services: list[int]  # the slots of those who are told by a notifier
 
 
@@ -58,22 +61,25 @@ def compiled(subscriptions: Iterable[Subscription], known: Known, statistics: St
     bodies = [_encode(each) for each in kept]
     arrays = {f"term_{name}": combination.terms(name) for name in _TERM}
     arrays |= {f"atom_{name}": combination.numbered(name) for name in _ATOM}
+    arrays |= {f"filed_{name}": each for name, each in combination.filed()._asdict().items()}
     arrays |= {f"slot_{name}": combination.slots(name) for name in STANDING}
-    arrays |= _joined("lists", combination.lists()) | _ordered(combination)
     boxes = [index.arrays() for index in combination.boxes()]
     arrays |= {_box_name(at, name): each for at, (_, found) in enumerate(boxes) for name, each in found.items()}
+    graphs, found = combination.graphs.arrays()
+    arrays |= {f"{_GRAPH}{name}": each for name, each in found.items()}
     arrays |= {"bodies": np.frombuffer(b"".join(bodies), np.uint8), "body_ends": _ends(map(len, bodies))}
     arrays["ids"] = np.array([each.id.encode() for each in kept] or [b""], "S")[: len(kept)]
     services = [slot for slot, each in enumerate(kept) if notifier_of(each) is not None]
-    return Snapshot(_encode(_head(combination, [header for header, _ in boxes], services)), arrays)
+    head = _head(combination, [header for header, _ in boxes], graphs, services)
+    return Snapshot(_encode(head), arrays)
 
 
 def _box_name(space: int, name: str) -> str:
     return f"box{space}_{name}"
 
 
-def _head(combination: Combination, boxes: list[BoxHeader], services: list[int]) -> Head:
-    atoms, paths = combination.atoms(), list(combination.paths())
+def _head(combination: Combination, boxes: list[BoxHeader], graphs: bytes, services: list[int]) -> Head:
+    atoms, paths = combination.atoms(), combination.paths()
     named = [(at, each) for at, each in atoms if isinstance(each, TopicIs | TypeIs | ProducerIs)]
     place = {path: at for at, path in enumerate(paths)}
     compared: list[tuple[int, int, Comparator | None, Constant]] = []
@@ -82,21 +88,8 @@ def _head(combination: Combination, boxes: list[BoxHeader], services: list[int])
             compared.append((at, place[each.path], None, None))
         elif isinstance(each, Compare):
             compared.append((at, place[each.path], each.how, each.value))
-    return Head(VERSION, named, paths, compared, boxes, services)
-
-
-def _ordered(combination: Combination) -> dict[str, NDArray[Any]]:
-    """For each side the terms that are found by their bound, one side after the other."""
-    sides = [combination.ordered(side) for side in range(1, 2 * len(combination.paths()) + 1)]
-    pairs = [each.arrays() if isinstance(each, OrderedTerms) else _NO_TERMS for each in sides]
-    ends = _ends(len(bounds) for bounds, _ in pairs)
-    bounds, terms = (np.concatenate(each) for each in zip(*(pairs or [_NO_TERMS]), strict=True))
-    return {"ordered_bounds": bounds, "ordered_terms": terms, "ordered_ends": ends}
-
-
-def _joined(name: str, lists: list[Numbers]) -> dict[str, NDArray[Any]]:
-    together = np.concatenate(lists) if lists else np.zeros(0, np.int32)
-    return {name: together, f"{name}_ends": _ends(map(len, lists))}
+    sides = [index.sides for index in paths.values()]
+    return Head(VERSION, named, list(paths), sides, compared, boxes, graphs, services)
 
 
 def _ends(lengths: Iterable[int]) -> NDArray[np.int64]:
@@ -114,12 +107,12 @@ class Compiled:
         if head.version != VERSION:
             raise ValueError(f"the snapshot has version {head.version}, this is for {VERSION}")
         self._arrays = snapshot.arrays
-        terms = {name: snapshot.arrays[f"term_{name}"] for name in _TERM}
-        slots = {name: snapshot.arrays[f"slot_{name}"] for name in STANDING}
-        atoms = {name: snapshot.arrays[f"atom_{name}"] for name in _ATOM}
-        atoms["stamp"] = np.zeros(len(atoms["head"]), np.int32)
-        self._matcher = Matcher(_indexes(head, snapshot.arrays, known), atoms, terms, slots, self._listed)
-        self._matcher.holding.grow(2 * len(head.paths) + 1)
+        terms, slots, atoms = (
+            self._rows(kind, of) for kind, of in (("term", _TERM), ("slot", STANDING), ("atom", _ATOM))
+        )
+        atoms["level"] = np.full(len(atoms["start"]), np.nan)
+        filed = Filed(**self._rows("filed", Filed._fields))
+        self._matcher = Matcher(_indexes(head, snapshot.arrays, known), atoms, terms, slots, lambda: filed)
         self.services = head.services
         self.subscription = lru_cache(maxsize=DECODED)(self._subscription)
 
@@ -139,10 +132,9 @@ class Compiled:
         decided, partly, _ = self._matcher.match(evidence)
         return decided, partly
 
-    def _listed(self, at: int) -> Numbers:
-        ends = self._arrays["lists_ends"]
-        found: Numbers = self._arrays["lists"][ends[at] : ends[at + 1]]
-        return found
+    def _rows(self, kind: str, columns: Iterable[str]) -> dict[str, NDArray[Any]]:
+        """As arrays of the plain type, for which alone kernels are compiled."""
+        return {name: np.asarray(self._arrays[f"{kind}_{name}"]) for name in columns}
 
     def _subscription(self, slot: int) -> Subscription:
         ends = self._arrays["body_ends"]
@@ -161,27 +153,25 @@ def _indexes(head: Head, arrays: Arrays, known: Known) -> tuple[AtomIndex, ...]:
             case ProducerIs():
                 producers.add(at, asked)
     for place, header in enumerate(head.boxes):
-        prefix = _box_name(place, "")
-        mine = {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
-        boxes.put(BoxIndex.from_arrays(header, mine))
-    return topics, types, producers, boxes, _values(head, arrays)
+        boxes.put(BoxIndex.from_arrays(header, _below(_box_name(place, ""), arrays)))
+    graphs = Graphs.from_arrays(head.graphs, _below(_GRAPH, arrays))
+    return topics, types, producers, boxes, _values(head), graphs
 
 
-def _values(head: Head, arrays: Arrays) -> atom_indexes.Values:
-    """The paths in their old order have their old sides."""
-    values = atom_indexes.Values()
-    for place, path in enumerate(head.paths):
-        index = values.at(path)
-        index.hold()  # bounds on it are in the arrays alone
-        assert index.side == 2 * place + 1, "nothing was removed from what was compiled"
-        mapped = {index.side + at: _mapped(arrays, 2 * place + at) for at in (0, 1)}
-        values.ordered |= {side: terms for side, terms in mapped.items() if len(terms)}
+def _below(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+
+
+def _values(head: Head) -> atom_indexes.Values:
+    """The paths have their old sides."""
+    values = atom_indexes.Values(chain.from_iterable(head.sides).__next__, _stays)
+    for path in head.paths:
+        values.at(path).hold()  # bounds on it are in the arrays alone
     for at, place, how, constant in head.compared:
         path = head.paths[place]
         values.add(at, Exists(path) if how is None else Compare(path, how, constant))
     return values
 
 
-def _mapped(arrays: Arrays, side: int) -> MappedTerms:
-    start, end = arrays["ordered_ends"][side : side + 2]
-    return MappedTerms(arrays["ordered_bounds"][start:end], arrays["ordered_terms"][start:end])
+def _stays(side: int) -> None:
+    raise AssertionError(f"side {side} of a snapshot was given back")

@@ -3,7 +3,9 @@
 from math import isnan
 
 from tocsin.markup.conditions import Compare, Condition, Every, Exists, ExpressionError, Some
+from tocsin.markup.graph_reading import query_of
 from tocsin.matching.covering_boxes import boxes_cover
+from tocsin.matching.covering_graphs import graphs_cover
 from tocsin.matching.covering_topics import topics_cover
 from tocsin.matching.filters import continues
 from tocsin.matching.known import Known
@@ -15,6 +17,7 @@ from tocsin.model.filters import (
     AttributeIs,
     Content,
     Filter,
+    Graph,
     InBox,
     Not,
     ProducerIs,
@@ -105,6 +108,8 @@ class _Covering:
                 return _attribute_covers(wide, narrow)
             case Content(), Content():
                 return self._contents(wide, narrow)
+            case Graph(), Graph():
+                return self._graphs(wide, narrow)
         return False
 
     def _producers(self, wide: ProducerIs, narrow: ProducerIs) -> bool:
@@ -123,6 +128,12 @@ class _Covering:
         except ExpressionError:
             return False
         return one is not None and other is not None and self._conditions(one, other)
+
+    def _graphs(self, wide: Graph, narrow: Graph) -> bool:
+        try:
+            return graphs_cover(query_of(wide), query_of(narrow), self._known.concepts)
+        except ExpressionError:
+            return False
 
     def _conditions(self, wide: Condition, narrow: Condition) -> bool:
         self._budget -= 1

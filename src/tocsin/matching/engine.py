@@ -54,7 +54,7 @@ class Engine:
         self._room = ROOM
         self._combined = Combination(self.known, statistics)
         self._slots: dict[SubscriptionId, int] = {}
-        self._at_slot: list[Subscription | None] = []
+        self._at_slot: list[Subscription] = []  # what left is there until another takes its slot
         self._base = base
         self._over: set[SubscriptionId] = set()  # of the snapshot, those that changed since
         for service in () if base is None else map(base.subscription, base.services):
@@ -116,12 +116,14 @@ class Engine:
     def _with_combined(self, wanted: list[Subscription], notification: Notification) -> Matched:
         evidence = Evidence(notification, self.known, self._judge, self._base_url)
         decided, partly = self._candidates_of(evidence)
-        verified = self._verified(partly, evidence)
         wanted += decided
-        wanted += verified.wanted
+        undecided: list[tuple[Subscription, str]] = []
+        if partly:
+            verified, undecided = self._verified(partly, evidence)
+            wanted += verified
+            undecided.sort(key=lambda pair: pair[0].id)
         wanted.sort(key=_id)
-        verified.undecided.sort(key=lambda pair: pair[0].id)
-        return Matched(wanted, verified.undecided)
+        return Matched(wanted, undecided)
 
     def _candidates_of(self, evidence: Evidence) -> tuple[list[Subscription], list[Subscription]]:
         decided, partly = map(self._standing, self._combined.match(evidence)) if self._slots else ([], [])
@@ -131,8 +133,7 @@ class Engine:
         return decided, partly
 
     def _standing(self, slots: list[int]) -> list[Subscription]:
-        at_slot = self._at_slot
-        return [each for slot in slots if (each := at_slot[slot]) is not None]
+        return list(map(self._at_slot.__getitem__, slots))
 
     def _below(self, slots: list[int]) -> list[Subscription]:
         assert self._base is not None
@@ -154,10 +155,7 @@ class Engine:
     def _add(self, subscription: Subscription, terms: list[Term]) -> None:
         if not _is_plain(subscription):
             slot = self._slots[subscription.id] = self._combined.add(subscription, terms)
-            if slot == len(self._at_slot):
-                self._at_slot.append(subscription)
-            else:
-                self._at_slot[slot] = subscription
+            self._at_slot[slot : slot + 1] = [subscription]
             return
         self._plain[subscription.id] = subscription
         if (notifier := notifier_of(subscription)) is not None:
@@ -171,7 +169,6 @@ class Engine:
 
     def _remove(self, subscription: Subscription) -> None:
         if (slot := self._slots.pop(subscription.id, None)) is not None:
-            self._at_slot[slot] = None
             self._combined.remove(slot)
             return
         del self._plain[subscription.id]

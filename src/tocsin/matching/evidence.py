@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from math import inf, nan
 from typing import TypeVar
 
 import msgspec
 
-from tocsin.markup.conditions import Attribute, Constant, JsonPath, Path, XmlPath
+from tocsin.markup.conditions import Attribute, Constant, ExpressionError, JsonPath, Path, XmlPath
+from tocsin.markup.graph_reading import query_of
 from tocsin.markup.xml import Element
 from tocsin.matching.envelopes import Envelopes, parsed
+from tocsin.matching.event_graphs import event_graph_of
+from tocsin.matching.graph_searching import has_pattern
+from tocsin.matching.graphs.vertex_sets import VertexSets
 from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
 from tocsin.matching.xml_values import values_at
@@ -19,14 +24,16 @@ from tocsin.mediation import cloudevents
 from tocsin.mediation.actions import action_of
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in
 from tocsin.model.declared import Producer
-from tocsin.model.filters import Content
+from tocsin.model.filters import Content, Graph
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import Point
 from tocsin.model.subscription import Subscription
+from tocsin.semantics.event_graph import EventGraph
 
 MISSING = msgspec.UNSET
 Values = tuple[Constant, ...]
+ARC = 40  # bytes that are written in the time in which a search looks at an arc
 T = TypeVar("T")
 
 
@@ -47,15 +54,18 @@ class Evidence:
     ) -> None:
         self.notification, self.known = notification, known
         self._judge, self._envelopes = judge or NobodyJudges(), Envelopes(notification, base_url)
-        self._judged: dict[Content, bool | Undecided] = {}
+        self._judged: dict[Content | Graph, bool | Undecided] = {}
         self._values: dict[Path, Values] = {}
         self._points: dict[str, Point | None] = {}
+
+    @property
+    def is_xml(self) -> bool:
+        return "xml" in self.notification.payload.media_type
 
     @cached_property
     def document(self) -> Element | None:
         """The payload's element; None when it is not XML."""
-        payload = self.notification.payload
-        return parsed(payload.data) if "xml" in payload.media_type else None
+        return parsed(self.notification.payload.data) if self.is_xml else None
 
     @cached_property
     def json(self) -> object:
@@ -99,6 +109,22 @@ class Evidence:
     @cached_property
     def content_topic(self) -> str | None:
         return self.notification.attribute(CONTENT_TOPIC)
+
+    @property
+    def graph(self) -> EventGraph | None:
+        """The payload as an event graph; None when it is none."""
+        found = self._event_graph
+        return None if isinstance(found, str) else found
+
+    @property
+    def no_graph(self) -> str:
+        """Why it is none; empty when it is one."""
+        found = self._event_graph
+        return found if isinstance(found, str) else ""
+
+    @cached_property
+    def _event_graph(self) -> EventGraph | str:
+        return event_graph_of(self)
 
     def point(self, space: str) -> Point | None:
         """Where it lies in an information space; None when it lies in no such space as it is declared now."""
@@ -144,10 +170,37 @@ class Evidence:
         """What is about the message itself, and not about an envelope, is the same for all who ask."""
         if asked.over == "envelope":
             return self._judge.judge(asked, document)
+        return self._once(asked, lambda: self._judge.judge(asked, document))
+
+    def has(self, asked: Graph) -> bool:
+        """Whether its event graph has the pattern, for who needs to know it of that one alone."""
+        return self._once(asked, lambda: self._searched(asked))
+
+    def _searched(self, asked: Graph) -> bool:
+        try:
+            query = query_of(asked)
+        except ExpressionError as problem:  # accepted under other rules than today's
+            raise Undecided(str(problem)) from None
+        if self.graph is None:
+            return False
+        self._judge.written(0)
+        return has_pattern(self._vertex_sets, query, self._spend)
+
+    def _spend(self, work: int) -> None:
+        """What is done is done: when that was too much, the next will be told so."""
+        with suppress(Undecided):
+            self._judge.written(ARC * work)
+
+    @cached_property
+    def _vertex_sets(self) -> VertexSets:
+        assert self.graph is not None
+        return VertexSets(self.graph, self.known.concepts)
+
+    def _once(self, asked: Content | Graph, decide: Callable[[], bool]) -> bool:
         found = self._judged.get(asked)
         if found is None:
             try:
-                found = self._judge.judge(asked, document)
+                found = decide()
             except Undecided as problem:
                 found = problem
             self._judged[asked] = found

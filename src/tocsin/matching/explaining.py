@@ -8,6 +8,7 @@ from msgspec import Struct
 from tocsin.markup.conditions import ExpressionError
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.explaining_content import content_part
+from tocsin.matching.explaining_graphs import graph_part
 from tocsin.matching.explaining_topics import topic_reason
 from tocsin.matching.filters import satisfies
 from tocsin.matching.judging import Judge, Undecided
@@ -23,6 +24,7 @@ from tocsin.model.filters import (
     Content,
     Filter,
     ForNotifier,
+    Graph,
     InBox,
     Not,
     ProducerIs,
@@ -112,6 +114,8 @@ class _Explaining:
                 return content_part(self._evidence, asked, self._subscription, self._room)
             case InBox():
                 return _box(self._evidence, asked, self._room)
+            case Graph():
+                return graph_part(self._evidence, asked)
             case _:
                 holds = satisfies(self._evidence, asked, self._subscription)
                 return leaf(self._text(asked), holds, _reason(self._evidence, asked))

@@ -18,6 +18,7 @@ from tocsin.model.filters import (
     Content,
     Filter,
     ForNotifier,
+    Graph,
     InBox,
     Not,
     ProducerIs,
@@ -44,6 +45,8 @@ def satisfies(evidence: Evidence, asked: Filter, subscription: Subscription) -> 
             return is_inside(point, sides)
         case Content():
             return content_holds(evidence, asked, subscription)
+        case Graph():
+            return evidence.has(asked)
         case ActionIs(actions):
             return any(continues(evidence.action, each) for each in actions)
         case AttributeIs():
@@ -80,9 +83,9 @@ def _holds_all(evidence: Evidence, filters: Iterable[Filter], subscription: Subs
 
 
 def is_slow(asked: Filter) -> bool:
-    """Whether somebody else must judge it, or the message be written first."""
+    """Whether somebody else must judge it, the message be written first, or its graph be searched."""
     match asked:
-        case Content(over="envelope") | Content(language="sparql"):
+        case Content(over="envelope") | Graph():
             return True
         case Content():
             return is_judged(asked)
@@ -93,11 +96,19 @@ def is_slow(asked: Filter) -> bool:
     return False
 
 
-def is_judged(asked: Content) -> bool:
-    try:
-        return condition_of(asked) is None
-    except ExpressionError:
-        return True
+def is_judged(asked: Filter) -> bool:
+    """Whether part of it is an expression that no index holds, which somebody else must judge."""
+    match asked:
+        case Content():
+            try:
+                return condition_of(asked) is None
+            except ExpressionError:  # then it is not evaluated at all
+                return False
+        case AllOf(filters) | AnyOf(filters):
+            return any(map(is_judged, filters))
+        case Not(negated):
+            return is_judged(negated)
+    return False
 
 
 def is_inside(point: Point | None, sides: tuple[Side, ...]) -> bool:

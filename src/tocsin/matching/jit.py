@@ -1,19 +1,35 @@
 """Kernels: functions over arrays that numba compiles to machine code when they are first called, and keeps on disk.
 
-Arrays must be writable: one that is not is another type to numba, and would be compiled for again. Snapshots are mapped
-copy-on-write, so that they are of the same type and still share their pages.
+What is kept is for a kernel's own file as it is: the kernels that it calls are in the same file, for a change elsewhere
+is not seen. Arrays must be writable: one that is not is another type to numba, and would be compiled for again.
+Snapshots are mapped copy-on-write, so that they are of the same type and still share their pages.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
 
 import numba
+from numba.core.event import install_timer
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Without the lock of the interpreter, without a test for negative positions where they are unsigned."""
-    compiled: Callable[P, R] = numba.njit(cache=True, nogil=True, boundscheck=False)(function)
+    """With the lock of the interpreter: who lets go of it for microseconds may get it back after milliseconds.
+
+    Kept beside the source, else in the user's cache; where neither can be written, it is compiled by each process.
+    """
+    try:
+        compiled: Callable[P, R] = numba.njit(cache=True, boundscheck=False)(function)
+    except RuntimeError:  # there is no place to keep it
+        compiled = numba.njit(boundscheck=False)(function)
     return compiled
+
+
+@contextmanager
+def compiling(took: Callable[[float], None]) -> Iterator[None]:
+    """Is told how many seconds went by, if anything had to be compiled meanwhile."""
+    with install_timer("numba:compile", took):
+        yield

@@ -15,7 +15,8 @@ class Judge(Protocol):
         ...
 
     def written(self, size: int) -> None:
-        """A message of that size is about to be written and looked through for one subscriber alone.
+        """A message of that size is written and looked through for one subscriber alone, or what costs as much is done;
+        of size 0, it is only asked whether there is time for more.
 
         Raises `Undecided` where who waits for the verdicts must not wait any longer.
         """

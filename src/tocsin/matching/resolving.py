@@ -4,18 +4,23 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
+from tocsin.markup.conditions import ExpressionError
+from tocsin.markup.graph_reading import query_of
 from tocsin.matching.known import Known
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.content_topic import parse_box, write_box
-from tocsin.model.filters import AllOf, AnyOf, Content, Filter, InBox, Not
+from tocsin.model.filters import AllOf, AnyOf, Content, Filter, Graph, InBox, Not
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form, Subscription
+from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.pattern_checks import check_query
 
 SHOWN = 5
 
 
 def resolve(filters: Iterable[Filter], known: Known) -> tuple[Filter, ...]:
-    """Types and producers may be declared later, or never; only a box means nothing without its space."""
+    """Types and producers may be declared later, or never; a box means nothing without its space, and a graph pattern
+    nothing without its classes and properties."""
     return tuple(_resolved(each, known) for each in filters)
 
 
@@ -40,6 +45,8 @@ def _resolved(asked: Filter, known: Known) -> Filter:
     match asked:
         case BoxAsSaid():
             return _box(asked, known)
+        case Graph():
+            return _graph(asked, known.concepts)
         case AllOf(filters):
             return AllOf(resolve(filters, known))
         case AnyOf(filters):
@@ -90,3 +97,26 @@ def _box(asked: BoxAsSaid, known: Known) -> InBox:
             "unknown-topic", f"there is no information space {asked.space[:80]!r}; declared are {listed}; {how}"
         )
     return parse_box(asked.text, space)
+
+
+def _graph(asked: Graph, model: ConceptModel) -> Graph:
+    """With the prefixes that it needs: its meaning does not change when ontologies do."""
+    known = {**model.prefixes, **dict(asked.prefixes)}
+    named = {prefix: known[prefix] for prefix in sorted(known) if prefix and f"{prefix}:" in asked.text}
+    found = replace(asked, prefixes=tuple(named.items()))
+    if "" in known and not _reads(found):
+        found = replace(asked, prefixes=(("", known[""]), *named.items()))
+    try:
+        check_query(query_of(found), model)
+    except ExpressionError as problem:
+        language = "graph pattern" if asked.language == "pattern" else "SPARQL graph pattern"
+        raise Refusal("bad-filter", f"this is no {language}: {problem}") from None
+    return found
+
+
+def _reads(asked: Graph) -> bool:
+    try:
+        query_of(asked)
+    except ExpressionError:
+        return False
+    return True

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from tocsin.markup.conditions import Compare, Exists
 from tocsin.matching.atoms import Atom
-from tocsin.model.filters import ANY, DESCEND, InBox, ProducerIs, TopicIs, TypeIs
+from tocsin.model.filters import ANY, DESCEND, Graph, InBox, ProducerIs, TopicIs, TypeIs
 
 WEIGHT = 4.0  # notifications seen that a guess is worth
 
@@ -22,7 +22,7 @@ NO_STATISTICS = Statistics()
 def guess(atom: Atom) -> float:
     """Before anything was seen."""
     match atom:
-        case InBox():
+        case InBox() | Graph():
             return 0.02
         case TypeIs():
             return 0.05

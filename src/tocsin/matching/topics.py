@@ -91,6 +91,10 @@ class TopicIndex(Generic[Key]):
         self._states: dict[int, list[_State[Key]]] = {}  # by the identity of a branch, those that it is part of
         self._room = ROOM
 
+    def __bool__(self) -> bool:
+        """Whether any expression is there."""
+        return bool(self._root.next or self._root.descend or self._root.keys)
+
     def add(self, key: Key, expression: TopicIs) -> None:
         for path in expression.alternatives:
             branch = self._root

@@ -1,15 +1,13 @@
 """All comparisons with what stands at one path: equal ones by a look-up, ordered ones by the limit of their side."""
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain
 from math import inf, isnan, nextafter
 
 from tocsin.markup.conditions import Attribute, Compare, Constant, Exists, JsonPath, Path
 from tocsin.matching.conditions import integer, number
-from tocsin.matching.holding import Holding
+from tocsin.matching.holding import HOLDS, Holding
 
-Held = tuple[tuple[int, ...], tuple[tuple[int, float], ...]]  # atoms, and limits of sides
-_SIDES = ((0, 1.0), (1, -1.0))
+Levels = dict[int, float]  # of atoms that hold and of sides, by number
 _BOOLEANS = {"true": (True,), "false": (False,)}
 
 
@@ -18,7 +16,7 @@ def is_ordered(asked: object) -> bool:
 
 
 def bound_of(asked: Compare) -> float:
-    """What the limit of its side must reach. More than a number is at least the next one; upper bounds are negated."""
+    """What the level of its side must reach. More than a number is at least the next one; upper bounds are negated."""
     value = asked.value
     assert isinstance(value, float)
     match asked.how:
@@ -36,51 +34,50 @@ class ValueIndex:
 
     __slots__ = (
         "_differs",
-        "_equal",
-        "_exists",
         "_is_attribute",
         "_is_json",
         "_numbers",
         "_ordered",
+        "equal",
+        "exists",
         "path",
-        "side",
-        "terms",
+        "sides",
     )
 
-    def __init__(self, path: Path, side: int) -> None:
-        self.path, self.side = path, side
+    def __init__(self, path: Path, sides: tuple[int, int]) -> None:
+        self.path, self.sides = path, sides
         self._is_json, self._is_attribute = isinstance(path, JsonPath), isinstance(path, Attribute)
-        self._equal: dict[Hashable, int] = {}
+        self.equal: dict[Hashable, int] = {}
         self._differs: dict[Hashable, int] = {}
-        self._exists = -1
-        self._ordered = 0  # how many atoms ask for a limit
+        self.exists = -1
+        self._ordered = 0  # how many bounds there are
         self._numbers = 0  # how many compare numbers
 
     def __len__(self) -> int:
-        return len(self._equal) + len(self._differs) + self._ordered + (self._exists >= 0)
+        return len(self.equal) + len(self._differs) + self._ordered + (self.exists >= 0)
 
     def side_of(self, asked: Compare) -> int:
-        return self.side if asked.how in (">", ">=") else self.side + 1
+        return self.sides[asked.how not in (">", ">=")]
 
     def add(self, atom: int, asked: Compare | Exists) -> None:
         if isinstance(asked, Exists):
-            self._exists = atom
+            self.exists = atom
             return
         self._numbers += isinstance(asked.value, float)
         match asked.how:
             case "=":
-                self._equal[key_of(asked.value)] = atom
+                self.equal[key_of(asked.value)] = atom
             case "!=":
                 self._differs[key_of(asked.value)] = atom
 
     def remove(self, asked: Compare | Exists) -> None:
         if isinstance(asked, Exists):
-            self._exists = -1
+            self.exists = -1
             return
         self._numbers -= isinstance(asked.value, float)
         match asked.how:
             case "=":
-                del self._equal[key_of(asked.value)]
+                del self.equal[key_of(asked.value)]
             case "!=":
                 del self._differs[key_of(asked.value)]
 
@@ -97,38 +94,44 @@ class ValueIndex:
     def number(self, asked: Compare | Exists) -> int | None:
         """Of an atom that is there; an ordered one has none here."""
         if isinstance(asked, Exists):
-            return self._exists if self._exists >= 0 else None
+            return self.exists if self.exists >= 0 else None
         match asked.how:
             case "=":
-                return self._equal.get(key_of(asked.value))
+                return self.equal.get(key_of(asked.value))
             case "!=":
                 return self._differs.get(key_of(asked.value))
         return None
 
     def match(self, values: Sequence[Constant], holding: Holding) -> None:
         for each in values:
-            atoms, limits = self.of_value(each)
-            holding.atoms += atoms
-            for side, limit in limits:
-                holding.reach(side, limit)
+            holding.reach(self.of_value(each))
         if self._differs and values:
-            holding.atoms += self.different(values)
+            holding.hold(self.different(values))
 
-    def of_value(self, value: Constant) -> Held:
+    def of_value(self, value: Constant) -> Levels:
         """What one value makes hold, whatever others stand there; only that some value differs is not told."""
         numbers = list(self._as_numbers(value)) if self._numbers else []
-        atoms = [self._exists] if self._exists >= 0 else []
-        if self._equal:
-            find = self._equal.get
+        atoms = [self.exists] if self.exists >= 0 else []
+        if self.equal:
+            find = self.equal.get
             atoms += (atom for key in (*self._keys(value), *numbers) if (atom := find(key)) is not None)
-        limits = [(self.side + at, sign * each) for each in numbers for at, sign in _SIDES] if self._ordered else []
-        return tuple(atoms), tuple(limits)
+        levels = dict.fromkeys(atoms, HOLDS)
+        if self._ordered:
+            levels |= {side: level for each in numbers for side, level in zip(self.sides, (each, -each), strict=True)}
+        return levels
 
     def constants(self) -> int:
-        return len(self._equal)
+        return len(self.equal)
 
     def differs(self) -> bool:
         return bool(self._differs)
+
+    def has_numbers(self) -> bool:
+        """Whether what stands there is compared as a number."""
+        return self._numbers > 0
+
+    def is_bounded(self) -> bool:
+        return self._ordered > 0
 
     def different(self, values: Iterable[Constant]) -> Iterator[int]:
         """Some value is another one: all hold as soon as there are two.
@@ -157,21 +160,6 @@ class ValueIndex:
             found = integer(value) if self._is_attribute else number(value)
         if found is not None and found == found:
             yield found
-
-
-class Group:
-    """The indexes of paths that have their values together, and what is known of values seen before."""
-
-    __slots__ = ("_indexes", "differing", "known")
-
-    def __init__(self, indexes: Sequence[ValueIndex]) -> None:
-        self._indexes = indexes
-        self.differing = [each for each in indexes if each.differs()]
-        self.known: dict[str, Held] = {}
-
-    def of_value(self, value: str) -> Held:
-        atoms, limits = zip(*(each.of_value(value) for each in self._indexes), strict=True)
-        return tuple(chain.from_iterable(atoms)), tuple(chain.from_iterable(limits))
 
 
 def key_of(value: Constant) -> Hashable:

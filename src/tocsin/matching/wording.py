@@ -30,6 +30,7 @@ from tocsin.model.filters import (
     Content,
     Filter,
     ForNotifier,
+    Graph,
     InBox,
     Not,
     ProducerIs,
@@ -59,6 +60,8 @@ def filter_text(asked: Filter, spaces: Mapping[str, InformationSpace] = _NONE) -
             return f"content topic {space}:{'/'.join(_side_texts(sides, spaces.get(space)))}"
         case Content(language, text, over):
             return f"{language} over {over} {text}"
+        case Graph(language, text):
+            return f"graph {'pattern' if language == 'pattern' else 'in SPARQL'} {' '.join(text.split())}"
         case ActionIs(actions):
             return f"action {' '.join(actions)}"
         case AttributeIs(name, how, value):

@@ -71,13 +71,12 @@ def text_nodes(element: Element) -> Iterator[str]:
 
 
 def string_value(element: Element) -> str:
-    """Of elements that contain others all the text, if it is short: together these may be 256 times the document.
+    """Of elements that contain others all the text, if it is short: together these may be 256 times the document."""
+    return abridged(text_in(element)) if len(element) else element.text or ""
 
-    In place of any longer one stands another that no constant equals, either, and that is the same number or none.
-    """
-    if not len(element):
-        return element.text or ""
-    value = text_in(element)
+
+def abridged(value: str) -> str:
+    """In place of a longer one stands another that no constant equals, either, and that is the same number or none."""
     if len(value) <= LONGEST_CONSTANT:
         return value
     if isnan(number(value)):

@@ -7,7 +7,7 @@ to the next, are made as documents need them, and kept.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from tocsin.markup.conditions import Step, XmlPath
@@ -21,6 +21,7 @@ FEW = 4  # attributes that are asked for one by one
 
 Paths = tuple[XmlPath, ...]
 Found = defaultdict[Paths, list[str]]
+Tested = list[tuple[Element, tuple[Predicates, ...]]]
 
 
 class Place:
@@ -137,10 +138,19 @@ class Walk:
 
     def grouped(self, root: Element) -> dict[Paths, list[str]]:
         """The same, by paths that have these values together; a path may be in several groups."""
+        found, tested = self.followed(root)
+        for element, predicates in tested:
+            for paths, values in satisfied(predicates, element, items_of(element)):
+                found[paths] += values
+        return found
+
+    def followed(self, root: Element) -> tuple[Found, Tested]:
+        """The same for paths without a predicate; and the elements of which predicates are to be tested."""
         found: Found = defaultdict(list)
+        tested: Tested = []
         state = self._start.next.get(root.tag) or self._way(self._start, root.tag)
         if state.takes:
-            self._take(root, state, found)
+            self._take(root, state, found, tested)
         waiting = [(root, state)] if state.goes_on else []
         while waiting:
             element, state = waiting.pop()
@@ -149,11 +159,10 @@ class Walk:
                 tag = child.tag
                 after = ways.get(tag) or self._way(state, tag)
                 if after.takes:
-                    self._take(child, after, found)
+                    self._take(child, after, found, tested)
                 if after.goes_on and len(child):
                     waiting.append((child, after))
-        found.default_factory = None
-        return found
+        return found, tested
 
     def _beginning(self, path: XmlPath) -> Place:
         return self._document if path.absolute and path.steps else self._root
@@ -203,7 +212,7 @@ class Walk:
             self._kept += len(here) + len(deep)
         return known
 
-    def _take(self, element: Element, state: State, found: Found) -> None:
+    def _take(self, element: Element, state: State, found: Found, tested: Tested) -> None:
         if state.wholes:
             found[state.wholes].append(string_value(element))
         if state.texts and (texts := list(text_nodes(element))):
@@ -214,30 +223,31 @@ class Walk:
         if state.tables and not state.attributes:
             self._take_named(element, state, found)
         if state.predicates:
-            _take_satisfied(element, state, found)
+            tested.append((element, state.predicates))
 
     def _take_named(self, element: Element, state: State, found: Found) -> None:
         """By the attributes that are there: thousands may be asked for."""
-        for name, value in _items(element):
+        for name, value in items_of(element):
             paths = state.named.get(name)
             paths = self._named(state, name) if paths is None else paths
             if paths:
                 found[paths].append(value)
 
 
-def _take_satisfied(element: Element, state: State, found: Found) -> None:
-    items = _items(element)
+def satisfied(
+    predicates: Iterable[Predicates], element: Element, items: list[tuple[str, str]]
+) -> Iterator[tuple[Paths, tuple[str, ...]]]:
+    """What the paths have of an element whose predicate holds of these attributes."""
     known: dict[str, tuple[str, ...]] = {}  # thousands of predicates may ask for the same
-    for predicates in state.predicates:
-        for path in predicates.satisfied(items):
-            leaf = path.leaf
-            if leaf not in known:
-                known[leaf] = tuple(leaves(element, leaf))
-            if known[leaf]:
-                found[(path,)] += known[leaf]
+    for path in chain.from_iterable(each.satisfied(items) for each in predicates):
+        leaf = path.leaf
+        if leaf not in known:
+            known[leaf] = tuple(leaves(element, leaf))
+        if known[leaf]:
+            yield (path,), known[leaf]
 
 
-def _items(element: Element) -> list[tuple[str, str]]:
+def items_of(element: Element) -> list[tuple[str, str]]:
     return element.items()  # type: ignore[return-value]
 
 

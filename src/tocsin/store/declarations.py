@@ -6,6 +6,8 @@ from threading import Lock
 
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
+from tocsin.model.lifting import Lifting
+from tocsin.model.ontology import Ontology
 from tocsin.model.records import Declared
 from tocsin.model.space import InformationSpace
 from tocsin.store.codec import Undecodable, decode, encode
@@ -29,6 +31,10 @@ def key_of(what: Declaration) -> str:
             return f"producer {address}"
         case Hierarchy(of=of):
             return of
+        case Ontology(name=name):
+            return f"ontology {name}"
+        case Lifting(name=name):
+            return f"lifting {name}"
         case Withdrawn(what=kind, name=name):
             return f"{kind} {name}"
 

@@ -11,10 +11,9 @@ from time import monotonic
 
 import msgspec
 
-from tocsin.markup.conditions import ExpressionError
+from tocsin.matching.filters import is_judged
 from tocsin.matching.judging import Undecided
-from tocsin.matching.reading import condition_of
-from tocsin.model.filters import AllOf, AnyOf, Content, Filter, Not
+from tocsin.model.filters import Content, Filter
 from tocsin.store.judge_costs import REST_SECONDS, Costs, LoopTime
 from tocsin.store.judge_process import READY, framed
 
@@ -55,7 +54,7 @@ class ProcessJudge:
 
     def expect(self, filters: Iterable[Filter]) -> None:
         """So that the first verdict need not wait for the process to start."""
-        if self._child is None and any(map(needs_judge, filters)):
+        if self._child is None and any(map(is_judged, filters)):
             with self._lock, suppress(Undecided):
                 self._started()
 
@@ -232,21 +231,6 @@ class _Child:
                 raise ConnectionResetError
             found += more
         return found
-
-
-def needs_judge(asked: Filter) -> bool:
-    """Whether part of it is an expression that no index holds."""
-    match asked:
-        case Content():
-            try:
-                return condition_of(asked) is None
-            except ExpressionError:  # then it is not evaluated at all
-                return False
-        case AllOf(filters) | AnyOf(filters):
-            return any(map(needs_judge, filters))
-        case Not(negated):
-            return needs_judge(negated)
-    return False
 
 
 def _start(seconds: float) -> _Child:

@@ -50,9 +50,12 @@ def save(folder: Path, snapshot: Snapshot, offset: int) -> Path:
 
 
 def load(path: Path) -> Snapshot:
-    """Its arrays stay on disk until they are looked at, and are shared with all others who look."""
+    """Its arrays stay on disk until they are looked at, and are shared with all others who look.
+
+    Copy-on-write, though nobody writes: to a kernel, arrays that cannot be written are of another type.
+    """
     try:
-        arrays = {each.stem: np.load(each, mmap_mode="r", allow_pickle=False) for each in path.glob("*.npy")}
+        arrays = {each.stem: np.load(each, mmap_mode="c", allow_pickle=False) for each in path.glob("*.npy")}
         return Snapshot((path / _HEAD).read_bytes(), arrays)
     except (OSError, ValueError) as problem:
         raise StoreError(f"the snapshot {path.name} cannot be read: {problem}") from problem

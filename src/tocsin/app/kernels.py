@@ -1,0 +1,16 @@
+"""The kernels of the matching engine, made ready beside the loop: a compiler would stop it for seconds."""
+
+import asyncio
+from collections.abc import Callable
+
+from tocsin.matching.warming import told, warm
+
+_ready: list[dict[str, float]] = []  # once in a process
+
+
+async def warmed(report: Callable[[str], None]) -> None:
+    """Returns when they are. Where none were kept from before, it is told of."""
+    if not _ready:
+        _ready.append(await asyncio.to_thread(warm))
+        if _ready[0]:
+            report(told(_ready[0]))
