@@ -1,12 +1,17 @@
 """What cannot be declared, and why; how it is kept."""
 
+from typing import Literal
+
 import pytest
+from msgspec.structs import replace
 
 from tocsin.app import declaration_checks as checks
-from tocsin.app.declaration_checks import boxes_in, check_among, formed, is_known
+from tocsin.app.declaration_checks import boxes_in, check_among, formed, graphs_in, is_known
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
-from tocsin.model.filters import NOTHING, AllOf, AnyOf, InBox, Not, TypeIs
+from tocsin.model.filters import NOTHING, AllOf, AnyOf, Graph, InBox, Not, TypeIs
+from tocsin.model.lifting import Lifting, ThingAt
+from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import WHOLE, Dimension, InformationSpace
 from tocsin.semantics.producers import WorldProducers
@@ -135,3 +140,34 @@ def test_boxes_are_found_wherever_they_stand() -> None:
     one, two, three = (InBox(name, (WHOLE,)) for name in "abc")
     asked = (TypeIs(("t",)), one, AllOf((AnyOf((two, NOTHING)), Not(three))))
     assert list(boxes_in(asked)) == [one, two, three]
+
+
+ONTOLOGY, LIFTING = Ontology("o"), Lifting("l", "xml", ThingAt(".", ("urn:c",)))
+
+
+@pytest.mark.parametrize("what", [ONTOLOGY, LIFTING])
+def test_meaning_is_known_by_its_name(what: Ontology | Lifting) -> None:
+    kind: Literal["ontology", "lifting"] = "ontology" if isinstance(what, Ontology) else "lifting"
+    assert checked(what, Known()) == what
+    assert is_known(what, known(what)) and not is_known(what, Known())
+    gone = Withdrawn(kind, what.name)
+    assert checked(gone, known(what)) == gone
+    assert is_known(gone, Known()) and not is_known(gone, known(what))
+    assert refused(gone, f"there is no {kind} '{what.name}'") == "unknown-name"
+    for name in ("", "a/b", "-a", " ", "a" * 129):
+        assert refused(replace(what, name=name), "cannot name a") == "malformed"
+
+
+def test_there_is_room_for_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("MOST_ONTOLOGIES", "MOST_LIFTINGS", "MOST_TERMS", "MOST_STATEMENTS"):
+        monkeypatch.setattr(checks, limit, 1)
+    assert refused(Ontology("p"), "there are 1 ontologies already", known(ONTOLOGY)) == "too-large"
+    assert refused(replace(LIFTING, name="m"), "there are 1 liftings already", known(LIFTING)) == "too-large"
+    assert checked(ONTOLOGY, known(ONTOLOGY)) == ONTOLOGY
+    two = (("urn:a", ()), ("urn:b", ()))
+    assert refused(Ontology("o", classes=two), "2 classes; at most 1") == "too-large"
+
+
+def test_graphs_are_found_wherever_they_are() -> None:
+    graph = Graph("pattern", "(_:H, ?1, (*, <urn:p>, *))")
+    assert list(graphs_in((AllOf((graph, TypeIs(("t",)))), Not(AnyOf((graph,)))))) == [graph, graph]

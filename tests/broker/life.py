@@ -92,4 +92,4 @@ async def living(
     settings = Settings(data, engine, None, Listen(port=0), limits=limits, log=log, delivery=delivery)
     async with serving(settings, said.append) as node:
         yield Life(node, http, sink)
-    assert said == [] or told is not None, said
+    assert told is not None or all("kernels" in each for each in said), said

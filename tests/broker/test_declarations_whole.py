@@ -18,7 +18,7 @@ from tests.broker.shell import BrokerProcess, document, records, wait_until
 from tests.broker.sink import Sink
 from tests.broker.test_direct import Disk, disk
 
-from tocsin.app import declaration_checks
+from tocsin.app import declaration_checks, kernels, node
 from tocsin.model.access import Right
 from tocsin.model.declared import Hierarchy, Producer, Withdrawn
 from tocsin.model.records import Declared
@@ -215,6 +215,40 @@ async def test_a_large_hierarchy_lets_others_go_on(
         checked.set()
         await declaring
         assert len(life.node.known.types) == len(parents)
+
+
+async def test_kernels_are_ready_before_a_space_is_known_and_others_go_on_meanwhile(
+    tmp_path: Path, http: HttpClient, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, compiled = list[str](), threading.Event()
+    monkeypatch.setattr(kernels, "_ready", [])
+    monkeypatch.setattr(kernels, "warm", lambda: {"boxes": 2.0} if compiled.wait(10) else {})
+    async with living(tmp_path, "embedded", http, sink, told) as life:
+        await life.node.declare(Hierarchy("types", (("t", ("alert",)),)))
+        declaring = asyncio.create_task(life.node.declare(SPACE))
+        assert (await call(http, "GET", f"{life.node.base_url}/api/spaces")).status == 200
+        assert not declaring.done() and not life.node.known.spaces
+        compiled.set()
+        await declaring
+        assert life.node.known.spaces and len(told) == 1
+    kernels._ready.clear()
+    async with living(tmp_path, "embedded", http, sink, told):
+        assert told == ["compiled for this machine, in 2.0 s: the kernels for boxes"] * 2
+
+
+async def test_kernels_are_ready_before_subscriptions_are_many(
+    tmp_path: Path, http: HttpClient, sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = list[str]()
+    monkeypatch.setattr(kernels, "_ready", [])
+    monkeypatch.setattr(kernels, "warm", lambda: {"combining": 2.0})
+    monkeypatch.setattr(node, "MANY_TERMS", 4)
+    async with living(tmp_path, "embedded", http, sink, told) as life:
+        await life.subscribe("/a")
+        assert not life.node.needs_kernels()
+        await life.subscribe("/b")
+        assert life.node.needs_kernels()
+        await wait_until(lambda: told, "kernels are warmed")
 
 
 async def test_a_broker_that_was_killed_knows_all_it_acknowledged(

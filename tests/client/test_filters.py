@@ -11,7 +11,7 @@ from tocsin.mediation import ce_filters, dialects
 from tocsin.mediation.dialects import BY_NAME, NAMES, hear
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.mediation.operations import Subscribe
-from tocsin.model.filters import Content, Filter, ProducerIs, TypeIs
+from tocsin.model.filters import Content, Filter, Graph, ProducerIs, TypeIs
 from tocsin.model.topic_expression import parse_topic_expression
 
 SOAP = [name for name in NAMES if BY_NAME[name].is_soap]
@@ -28,6 +28,9 @@ SAID: list[tuple[Options, Filter]] = [
     ({"content": "$.a", "content_language": "jsonpath"}, Content("jsonpath", "$.a")),
     ({"content": "a = 1", "content_language": "cesql"}, Content("cesql", "a = 1", "attributes")),
     ({"content": "ASK {}", "content_language": "sparql"}, Content("sparql", "ASK {}", "producer")),
+    ({"pattern": "(_:H, ?1, (x:A, p, B))"}, Graph("pattern", "(_:H, ?1, (x:A, p, B))", X)),
+    ({"sparql": "ASK { _:H a x:A }"}, Graph("sparql", "ASK { _:H a x:A }", X)),
+    ({"sparql": "ASK { _:H a x:A }", "plain": True}, Graph("sparql", "ASK { _:H a x:A }", X, plain=True)),
 ]
 
 

@@ -9,7 +9,7 @@ from tests.effort import examples
 
 from tocsin.mediation import ce_filters, expressions
 from tocsin.mediation.expressions import BoxAsSaid
-from tocsin.model.filters import ActionIs, Content, Filter, InBox, Not, ProducerIs, TypeIs
+from tocsin.model.filters import ActionIs, Content, Filter, Graph, InBox, Not, ProducerIs, TypeIs
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import Interval
 from tocsin.model.topic_expression import parse_topic_expression
@@ -32,6 +32,22 @@ READ: list[tuple[str, object, Filter]] = [
     (f"{OURS}items", 'boolean(//SimpleItem[@Name="a"])', Content("items", 'boolean(//SimpleItem[@Name="a"])')),
     (f"{OURS}jsonpath", "$.a > 1", Content("jsonpath", "$.a > 1")),
     (f"{OURS}sparql", "ASK { ?s ?p 1 }", Content("sparql", "ASK { ?s ?p 1 }", "producer")),
+    (f"{OURS}graph-pattern", "(_:H, ?1, (A, p, B))", Graph("pattern", "(_:H, ?1, (A, p, B))")),
+    (
+        f"{OURS}graph-pattern",
+        {"expression": "(_:H, ?1, (x:A, p, B))", "namespaces": {"": "urn:y", "x": "urn:x"}},
+        Graph("pattern", "(_:H, ?1, (x:A, p, B))", (("", "urn:y"), ("x", "urn:x"))),
+    ),
+    (
+        f"{OURS}sparql",
+        {"expression": "ASK { _:H a <urn:A> }", "over": "event", "plain": True},
+        Graph("sparql", "ASK { _:H a <urn:A> }", plain=True),
+    ),
+    (
+        f"{OURS}sparql",
+        {"expression": "ASK { _:H a x:A }", "namespaces": X, "over": "event"},
+        Graph("sparql", "ASK { _:H a x:A }", (("x", "urn:x"),)),
+    ),
 ]
 
 
@@ -70,6 +86,10 @@ def test_a_box_of_the_log_is_told_in_words() -> None:
         (f"{OURS}xpath", {"expression": "y:a", "namespaces": X}, "bad-filter", "position 0: the prefix 'y'"),
         (f"{OURS}xpath", {"expression": "x:a", "namespaces": {"x": "<"}}, "bad-filter", "not a URI"),
         (f"{OURS}xpath", {"expression": "a", "over": "attributes"}, "bad-filter", "payload, producer, envelope"),
+        (f"{OURS}sparql", {"expression": "ASK {}", "over": "payload"}, "bad-filter", "producer, event"),
+        (f"{OURS}sparql", {"expression": "ASK {}", "plain": True}, "bad-filter", "'plain' is not known"),
+        (f"{OURS}sparql", {"expression": "ASK {}", "over": "event", "plain": 1}, "bad-filter", "true or false"),
+        (f"{OURS}graph-pattern", "x" * 20_000, "bad-filter", "16,384"),
         (f"{OURS}jsonpath", "$.", "bad-filter", "JSONPath expression: '$.', position 2"),
         (f"{OURS}jsonpath", {"expression": "$", "over": "producer"}, "bad-filter", "an object of expression;"),
         (f"{OURS}items", "true()", "bad-filter", "position 0"),

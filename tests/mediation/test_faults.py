@@ -181,6 +181,9 @@ def test_wse_s4_details_say_what_is_supported() -> None:
         "urn:tocsin:dialect:producer",
         "urn:tocsin:dialect:jsonpath",
         "urn:tocsin:dialect:cesql",
+        "urn:tocsin:dialect:graph-pattern",
+        "urn:tocsin:dialect:sparql",
+        "urn:tocsin:dialect:sparql-plain",
     ]
 
 

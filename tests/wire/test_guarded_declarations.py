@@ -9,6 +9,7 @@ from tocsin.model.access import Principal, Right
 from tocsin.model.declared import Declaration, Producer
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName
+from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.wire.guarded import Guarded
 from tocsin.wire.port import Broker
@@ -29,6 +30,11 @@ class Bare:
     async def declare(self, what: Declaration) -> None:
         self.known.declare(what)
 
+    async def declare_meaning(self, what: Declaration, *, dry_run: bool = False) -> tuple[()]:
+        if not dry_run:
+            self.known.declare(what)
+        return ()
+
 
 @pytest.mark.parametrize("who", [SOME, Principal("")])
 async def test_who_manages_some_topics_declares_nothing_and_reads_all(who: Principal) -> None:
@@ -37,6 +43,9 @@ async def test_who_manages_some_topics_declares_nothing_and_reads_all(who: Princ
     with pytest.raises(Refusal) as refusal:
         await guarded.declare(PRODUCER)
     assert refusal.value.reason == "not-allowed" and not bare.known.producers
+    with pytest.raises(Refusal, match="ontologies") as refusal:
+        await guarded.declare_meaning(Ontology("o"), dry_run=True)
+    assert refusal.value.reason == "not-allowed"
     assert guarded.known is bare.known and guarded.categories_of_world
 
 
@@ -44,3 +53,7 @@ async def test_who_manages_everything_declares() -> None:
     bare = Bare()
     await Guarded(cast(Broker, bare), ALL).declare(PRODUCER)
     assert bare.known.producers == {"http://p": PRODUCER}
+    await Guarded(cast(Broker, bare), ALL).declare_meaning(Ontology("o"), dry_run=True)
+    assert not bare.known.ontologies
+    await Guarded(cast(Broker, bare), ALL).declare_meaning(Ontology("o"))
+    assert list(bare.known.ontologies) == ["o"]

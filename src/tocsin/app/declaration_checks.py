@@ -1,7 +1,7 @@
 """Whether what is declared to a node can be, and in which form it is kept."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 from pyoxigraph import NamedNode
@@ -10,7 +10,9 @@ from tocsin.markup import xml
 from tocsin.markup.xml import MarkupError
 from tocsin.matching.known import Known, cycle_in
 from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
-from tocsin.model.filters import AllOf, AnyOf, Filter, InBox, Not
+from tocsin.model.filters import AllOf, AnyOf, Filter, Graph, InBox, Not
+from tocsin.model.lifting import Lifting
+from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import InformationSpace, check_space
 from tocsin.semantics.descriptions import n_triples
@@ -19,6 +21,10 @@ from tocsin.semantics.producers import is_of_world
 
 MOST_SPACES = 1_000
 MOST_PRODUCERS = 100_000
+MOST_ONTOLOGIES = 256
+MOST_LIFTINGS = 1_000
+MOST_TERMS = 50_000  # of each kind in an ontology
+MOST_STATEMENTS = 200_000
 MOST_NAMES = 50_000  # of a hierarchy, each with its parents
 MOST_PARENTS = 64
 MOST_CATEGORIES = 64
@@ -28,6 +34,7 @@ MOST_BYTES = 256 << 10  # of a producer's properties, and of its description
 HOW_TO_DECLARE = "declare it with PUT /api/spaces/NAME, or `tocsin spaces declare`"
 NO_BASE = "urn:tocsin:producer"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_LABEL = re.compile(r"[^\W_][\w.-]{0,127}")
 
 
 def formed(what: Declaration) -> Declaration:
@@ -39,6 +46,10 @@ def formed(what: Declaration) -> Declaration:
             return _hierarchy(what)
         case Producer():
             return _producer(what)
+        case Ontology():
+            _check_ontology(what)
+        case Lifting(name=name):
+            _check_label("a lifting", name)
     return what
 
 
@@ -49,6 +60,12 @@ def check_among(what: Declaration, known: Known) -> None:
             raise Refusal("too-large", f"there are {MOST_SPACES} information spaces already; withdraw one first")
         case Producer(address=address) if address not in known.producers and len(known.producers) >= MOST_PRODUCERS:
             raise Refusal("too-large", f"there are {MOST_PRODUCERS:,} producers already; withdraw one first")
+        case Ontology(name=name) if name not in known.ontologies and len(known.ontologies) >= MOST_ONTOLOGIES:
+            raise Refusal("too-large", f"there are {MOST_ONTOLOGIES} ontologies already; withdraw one first")
+        case Lifting(name=name) if name not in known.liftings and len(known.liftings) >= MOST_LIFTINGS:
+            raise Refusal("too-large", f"there are {MOST_LIFTINGS:,} liftings already; withdraw one first")
+        case Withdrawn(what="ontology" | "lifting", name=name):
+            _named(what.what, name, known.ontologies if what.what == "ontology" else known.liftings)
         case Withdrawn():
             _check_withdrawn(what, known)
 
@@ -64,6 +81,14 @@ def is_known(what: Declaration, known: Known) -> bool:
             return known.types == dict(parents)
         case Hierarchy(parents=parents):
             return known.categories == dict(parents)
+        case Ontology(name=name):
+            return known.ontologies.get(name) == what
+        case Lifting(name=name):
+            return known.liftings.get(name) == what
+        case Withdrawn(what="ontology", name=name):
+            return name not in known.ontologies
+        case Withdrawn(what="lifting", name=name):
+            return name not in known.liftings
         case Withdrawn(what="space", name=name):
             return name not in known.spaces
         case Withdrawn(name=name):
@@ -79,6 +104,17 @@ def boxes_in(filters: Iterable[Filter]) -> Iterable[InBox]:
                 yield from boxes_in(inner)
             case Not(inner):
                 yield from boxes_in((inner,))
+
+
+def graphs_in(filters: Iterable[Filter]) -> Iterable[Graph]:
+    for each in filters:
+        match each:
+            case Graph():
+                yield each
+            case AllOf(inner) | AnyOf(inner):
+                yield from graphs_in(inner)
+            case Not(inner):
+                yield from graphs_in((inner,))
 
 
 def no_such_space(name: str, known: Known) -> str:
@@ -152,6 +188,30 @@ def _check_withdrawn(asked: Withdrawn, known: Known) -> None:
         raise Refusal("unknown-name", text)
     if is_of_world(found):
         raise Refusal("in-use", f"{asked.name[:80]!r} is a service of the world; remove it there, with `tocsin ino`")
+
+
+def _named(what: str, name: str, known: Mapping[str, object]) -> None:
+    if name not in known:
+        raise Refusal("unknown-name", f"there is no {what} {name[:80]!r}; {known_names(name, sorted(known))}")
+
+
+def _check_label(what: str, name: str) -> None:
+    """It stands in a path."""
+    if not _LABEL.fullmatch(name):
+        how = "1 to 128 letters, digits, dots, dashes, underscores, beginning with a letter or digit"
+        raise Refusal("malformed", f"{name[:80]!r} cannot name {what}: {how}")
+
+
+def _check_ontology(asked: Ontology) -> None:
+    _check_label("an ontology", asked.name)
+    for kind, found, most in (
+        ("classes", asked.classes, MOST_TERMS),
+        ("properties", asked.properties, MOST_TERMS),
+        ("individuals", asked.individuals, MOST_TERMS),
+        ("statements", asked.statements, MOST_STATEMENTS),
+    ):
+        if len(found) > most:
+            raise Refusal("too-large", f"the ontology has {len(found):,} {kind}; at most {most:,} are taken")
 
 
 def _check_name(what: str, name: str) -> None:

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tocsin.app.declaration_checks import boxes_in, check_among, formed, is_known, no_such_space
+from tocsin.app.kernels import warmed
 from tocsin.app.pulls import Waited
 from tocsin.matching.known import Known
 from tocsin.matching.resolving import resolve
@@ -38,6 +39,7 @@ class Declaring:
 
     def __init__(self, known: Known) -> None:
         self.known = known
+        self.report: Callable[[str], None] = lambda _: None  # set when it is opened
         self._ahead = known  # as it will be, once all that waits is on disk
         self._declaring = 0  # so many wait
         self._last: asyncio.Future[int] | None = None  # of them
@@ -53,6 +55,8 @@ class Declaring:
     async def declare(self, what: Declaration) -> None:
         """On disk when it returns; what is known already is not written again."""
         what = await asyncio.to_thread(formed, what) if isinstance(what, Hierarchy | Producer) else formed(what)
+        if isinstance(what, InformationSpace):
+            await warmed(self.report)
         check_among(what, self._ahead)
         if isinstance(what, Hierarchy) and what.of == "categories" and self.categories_of_world:
             raise Refusal("in-use", "the categories are those of the world; change them there, with `tocsin ino`")

@@ -15,6 +15,7 @@ from tocsin.app.implicit.implicit import FORGET_SECONDS as HISTORY_SECONDS
 from tocsin.app.implicit.implicit import Implicit, Means
 from tocsin.app.implicit.key import world_key
 from tocsin.app.interactions import FORGET_SECONDS
+from tocsin.app.kernels import warmed
 from tocsin.app.node import Node
 from tocsin.app.outbox_engine import POLL_SECONDS, OutboxEngine
 from tocsin.app.registrations import LOOK_SECONDS
@@ -82,8 +83,10 @@ async def open_node(
         sending.filters = FilterFailures(settings.limits.filter_failures)
         sending.engine, sending.remake = engine, Remaking(Flow(base_url), store, reader)
         node = Node(_name(store), settings, base_url, log, store, engine, sending, guard, judges)
-        sending.refill = node.pulling.refill
+        node.report, sending.refill = report, node.pulling.refill
         _remember_recent(node, reader)
+        if node.needs_kernels():
+            await warmed(report)
         tcp = TcpSender(timeout=settings.delivery.timeout, guard=guard)
         stack.push_async_callback(tcp.close)
         deliverer = _deliverer(node, Senders(client, tcp))
@@ -192,10 +195,12 @@ async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterato
         (SAVE_SECONDS, node.current.save),
         (REAP_SECONDS, lambda: _reap(node)),
         (CHECKPOINT_SECONDS, lambda: suspend_failing(node, report)),
+        (CHECKPOINT_SECONDS, node.suspend_broken),
         (RETAIN_SECONDS, lambda: retain(node)),
         (LOOK_SECONDS, node.publishers.look),
         (HISTORY_SECONDS, node.implicit.forget),
         (FORGET_SECONDS, node.interactions.forget),
+        (LOOK_SECONDS, lambda: _warm(node, report)),
     ]
     if isinstance(node.engine, OutboxEngine):
         engine, most = node.engine, node.settings.limits.outbox_rows
@@ -225,6 +230,11 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(event.wait(), seconds)
     return event.is_set()
+
+
+async def _warm(node: Node, report: Callable[[str], None]) -> None:
+    if node.needs_kernels():
+        await warmed(report)
 
 
 async def _reap(node: Node) -> None:

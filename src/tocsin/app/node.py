@@ -15,13 +15,13 @@ import msgspec
 from tocsin.app.beginning import beginning
 from tocsin.app.consumers import Consumers, Consuming
 from tocsin.app.current import CurrentMessages
-from tocsin.app.declaring import Declaring
 from tocsin.app.direct import Direct
 from tocsin.app.duplicates import Duplicates, key_of_all
 from tocsin.app.embedded import EmbeddedEngine
 from tocsin.app.implicit.implicit import Implicit
 from tocsin.app.interactions import Interactions
 from tocsin.app.lease import granted, standing
+from tocsin.app.meaning import Meaning
 from tocsin.app.outbox_engine import OutboxEngine
 from tocsin.app.pull_feeds import Feeding
 from tocsin.app.pulling import PullPoints
@@ -37,6 +37,7 @@ from tocsin.app.tracing import Tracing
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
 from tocsin.flow.services import NOTIFIERS, door_of, told
+from tocsin.matching.combining import MANY as MANY_TERMS
 from tocsin.matching.resolving import check_envelopes
 from tocsin.matching.services import notifier_of
 from tocsin.mediation import cloudevents
@@ -65,7 +66,7 @@ from tocsin.wire.port import Allowed, Seen
 _Waiting = tuple["asyncio.Future[int]", int, Waited]
 
 
-class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
+class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
     """Implements `tocsin.wire.port.Broker`. Made by `tocsin.app.lifecycle.open_node`, inside the running loop."""
 
     implicit: Implicit  # set when it is opened
@@ -140,6 +141,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
             self.topic_space.check(notification.topic)
         check_expiry(notifications)
         self.check_content_topics(said_to_all(notifications))
+        self.check_event_graphs(notifications)
         if allowed is not None:
             for notification in notifications:
                 allowed(notification)
@@ -269,6 +271,8 @@ class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
         return await self._turn(subscription, "paused")
 
     async def resume(self, subscription: str) -> Subscription:
+        """What it asks for must be there, as when it was made."""
+        self.resolved(self.subscription(subscription).filters)
         return await self._turn(subscription, "active")
 
     async def suspend(self, subscription: str, reason: str) -> Subscription:
@@ -304,6 +308,12 @@ class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
         """As its last change leaves it, on disk or not: who is ended must not be renewed."""
         name = SubscriptionId(subscription)
         return standing(self._changing.get(name) or self._subscriptions.get(name), subscription, self.now())
+
+    def needs_kernels(self) -> bool:
+        """Where boxes or graph patterns may be asked for, and well before subscriptions are so many that they are
+        combined by a kernel."""
+        many = len(self._subscriptions) >= MANY_TERMS // 2
+        return many or bool(self.known.spaces or self.known.ontologies)
 
     def subscriptions(self, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
         standing, names = self._subscriptions, (name for name in self._subscriptions if name > after)
@@ -350,6 +360,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Declaring):
         future = self.log.append(encode(change), change)
         self._waiting.append((future, change.at.offset, change))
         self._changing[subscription.id] = subscription
+        self._note_change(subscription)
         future.add_done_callback(lambda _: self._changed(subscription))
         await self._stored(future)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from tocsin.app.embedded import bytes_of, matchable
+from tocsin.flow.flow import with_meaning
 from tocsin.flow.pull_points import pulled_by
 from tocsin.matching.engine import Engine, Matched, matches
 from tocsin.matching.judging import Undecided
@@ -84,7 +85,7 @@ class Feeds:
             for each in found:
                 if each.id not in put_off and (point := pulled_by(each)) is not None:
                     self._feeding.wanted(each.id)
-                    yield Fed(each.id, point, said)
+                    yield Fed(each.id, point, with_meaning(said, each, self._known))
 
     def _matched(self, notification: Notification) -> Matched:
         self._feeding.judges.in_loop.begin()
@@ -209,6 +210,6 @@ class Feeds:
         for each in notifications:
             try:
                 if matches(subscription, each, known, self._feeding.judges.aside, self._feeding.base_url):
-                    yield each, None
+                    yield with_meaning(each, subscription, known), None
             except Undecided as problem:
                 yield each, str(problem)

@@ -7,6 +7,7 @@ import msgspec
 
 from tocsin.flow.flow import Flow, normalise, unmade
 from tocsin.flow.pull_points import pulled_by
+from tocsin.matching.known import Known
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
@@ -45,9 +46,14 @@ class Remaking:
 
     def _made(self, said: Notification, subscription: Subscription) -> Delivery:
         try:
-            return self._flow.deliver(said, subscription)
+            return self._flow.deliver(said, subscription, self._known(said, subscription))
         except Exception as problem:
             return unmade(said, subscription, problem)
+
+    def _known(self, said: Notification, subscription: Subscription) -> Known | None:
+        """As it was then, where the form of the message goes with it."""
+        form = subscription.form
+        return self._store.known_as_of(said.at.offset) if form.graph or form.bindings else None
 
     def _notification(self, delivery: Delivery) -> Notification | None:
         offset = delivery.at.offset

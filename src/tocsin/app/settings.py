@@ -90,6 +90,12 @@ class TopicSettings(Struct, frozen=True):
     fixed: Annotated[bool, FLAG] = False
 
 
+class MeaningSettings(Struct, frozen=True):
+    """Of event graphs that are published, `unknown_properties` are those that no ontology has."""
+
+    unknown_properties: Annotated[bool, FLAG] = False
+
+
 class AccessSettings(Struct, frozen=True):
     """`on` asks everybody who they are, also on loopback; `open` asks nobody, also elsewhere."""
 
@@ -144,6 +150,7 @@ class Settings(Struct, frozen=True):
     access: AccessSettings = AccessSettings()
     tls: TlsSettings = TlsSettings()
     topics: TopicSettings = TopicSettings()
+    meaning: MeaningSettings = MeaningSettings()
     implicit: ImplicitSettings = ImplicitSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
 

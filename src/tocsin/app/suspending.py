@@ -39,14 +39,14 @@ async def suspend_failing(node: Suspending, report: Callable[[str], None]) -> No
             if node.subscription(name).state == "active":
                 told = await node.suspend(name, reason)
                 report(f"subscription {name} is suspended: {reason}")
-                _tell(node, told)
+                tell_suspended(node, told)
         except Refusal as refusal:
             if refusal.reason != "unknown-subscription":  # else it ended meanwhile
                 raise
         failures.forget(name)
 
 
-def _tell(node: Suspending, suspended: Subscription) -> None:
+def tell_suspended(node: Suspending, suspended: Subscription) -> None:
     """Where its notifications went: no specification has a message for this, SubscriptionEnd would say it is over."""
     notice, pull_point = _notice(suspended, node.now(), node.base_url), pulled_by(suspended)
     if pull_point is None:

@@ -16,8 +16,10 @@ from tocsin.cli import (
     interactions,
     lab,
     letters,
+    match,
     mediation,
     notifiers,
+    ontology,
     pipeline,
     producers,
     secrets,
@@ -36,7 +38,7 @@ application = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for commands in (broker, clients, mediation, letters, trace, configuration, doctor):
+for commands in (broker, clients, mediation, match, letters, trace, configuration, doctor):
     commands.register(application)
 application.add_typer(pipeline.application, name="pipeline")
 application.add_typer(benches.application, name="bench")
@@ -52,6 +54,7 @@ application.add_typer(topics.application, name="topics")
 application.add_typer(spaces.application, name="spaces")
 application.add_typer(types.application, name="types")
 application.add_typer(producers.application, name="producers")
+application.add_typer(ontology.application, name="ontology")
 
 
 def _tell_version(asked: bool) -> None:

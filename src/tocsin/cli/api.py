@@ -9,6 +9,7 @@ from urllib.parse import quote
 import typer
 
 from tocsin.cli.connection import Connection, connected
+from tocsin.model.identity import Pairs
 
 if TYPE_CHECKING:
     from tocsin.client import Client
@@ -55,6 +56,17 @@ def ask(connection: Connection, method: str, path: str, body: bytes = b"", kind:
     return found[0]
 
 
+def ask_bytes(connection: Connection, path: str, accept: str) -> bytes:
+    """A document that is no JSON, as it is."""
+    found: list[bytes] = []
+
+    async def work(_: "Client") -> None:
+        found.append(await _requested(connection, "GET", path, (("Accept", accept),), b""))
+
+    connection.run(work)
+    return found[0]
+
+
 def through(connection: Connection, work: "Callable[[Client], Awaitable[Found]]") -> Found:
     """What comes of work with a client; whatever goes wrong ends the command in a sentence."""
     found: list[Found] = []
@@ -80,19 +92,25 @@ def pages(connection: Connection, path: str, limit: int, **query: str) -> tuple[
 
 
 async def _asked(connection: Connection, method: str, path: str, body: bytes, kind: str) -> object:
+    from tocsin.client.json_speech import decoded
+
+    answer = await _requested(connection, method, path, (("Content-Type", kind),), body)
+    return decoded(answer, object) if answer else None
+
+
+async def _requested(connection: Connection, method: str, path: str, headers: Pairs, body: bytes) -> bytes:
     """`Client` has GET and POST of documents only, and here is a namespace to PUT, and what to DELETE."""
     from tocsin.client.connection import Connection as Reached
     from tocsin.client.connection import Credentials, trust_of
-    from tocsin.client.json_speech import decoded
 
     trust = trust_of(connection.ca_file, connection.client_cert, connection.client_key)
     shown = Credentials(connection.user, connection.password, connection.token)
     reached = Reached(connection.broker, shown, trust, None)
     try:
-        answer = await reached.request(method, connection.broker + path, (("Content-Type", kind),), body)
+        answer = await reached.request(method, connection.broker + path, headers, body)
     finally:
         await reached.close()
-    return decoded(answer.body, object) if answer.body else None
+    return answer.body
 
 
 def _blank() -> Connection:

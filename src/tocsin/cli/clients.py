@@ -84,6 +84,11 @@ def subscribe(
     types: asked_for.Types = None,
     producers: asked_for.Producers = None,
     box: asked_for.Box = None,
+    pattern: asked_for.Pattern = None,
+    sparql: asked_for.Sparql = None,
+    plain: asked_for.Plain = False,
+    deliver_as: asked_for.DeliverAs = "",
+    bindings: asked_for.Bindings = False,
     expires: Expires = "",
     start: From = None,
     mode: Annotated[
@@ -105,6 +110,7 @@ def subscribe(
         fail("--pull goes with --print; `tocsin pull` fetches from a pull point", WRONG_USE)
     about: dict[str, Any] = _about(topic, topic_dialect, namespace, expires, start)
     about |= _filters(content, content_language, types, producers, box)
+    about |= asked_for.meaning(pattern, sparql, plain, deliver_as, bindings)
     form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent, "thin": thin}
     if pulled and form != {"mode": "", "together": 1, "secret": "", "consent": False, "thin": False}:
         names = "--mode, --together, --secret, --consent and --thin"
@@ -226,6 +232,11 @@ def pull(
     types: asked_for.Types = None,
     producers: asked_for.Producers = None,
     box: asked_for.Box = None,
+    pattern: asked_for.Pattern = None,
+    sparql: asked_for.Sparql = None,
+    plain: asked_for.Plain = False,
+    deliver_as: asked_for.DeliverAs = "",
+    bindings: asked_for.Bindings = False,
     expires: Expires = "",
     start: From = None,
     wait: Annotated[str, typer.Option(help="How long to wait for the first message, such as 30s.")] = "0s",
@@ -238,7 +249,9 @@ def pull(
     """Fetch what waits in a pull point, or in one of its own that is about --topic and what else is asked for."""
     seconds, about = _seconds(wait), _about(topic, topic_dialect, namespace, expires, start)
     about |= _filters(content, content_language, types, producers, box)
-    if point is not None and (topic or content or types or producers or box or start or expires or keep):
+    about |= asked_for.meaning(pattern, sparql, plain, deliver_as, bindings)
+    asked = topic or content or types or producers or box or pattern or sparql or deliver_as or bindings
+    if point is not None and (asked or start or expires or keep):
         fail("what a pull point is about was said when it was made: leave POINT out to make another", WRONG_USE)
     if point is None and destroy:
         fail("a pull point of its own is destroyed anyway, unless you say --keep", WRONG_USE)

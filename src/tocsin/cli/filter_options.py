@@ -1,6 +1,6 @@
 """What a subscriber can ask for besides a topic, as options."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,37 @@ Box = Annotated[
     list[str] | None,
     typer.Option(metavar="SPACE:SIDES", help="A region of an information space, e.g. 'weather:*,NJ/>25/<50'."),
 ]
+Pattern = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="STATEMENTS",
+        help="Statement patterns of the event graph, e.g. '(_:H, ?1, (Selling, target, Computer))'.",
+    ),
+]
+Sparql = Annotated[
+    list[str] | None,
+    typer.Option(metavar="QUERY", help="An ASK or SELECT over the event graph."),
+]
+Plain = Annotated[
+    bool, typer.Option("--plain", help="With --sparql: its own meaning, where two variables may be one thing.")
+]
+DeliverAs = Annotated[
+    str, typer.Option(metavar="SYNTAX", help="The event graph, as turtle, n-quads, json-ld or rdf-xml.")
+]
+Bindings = Annotated[bool, typer.Option("--bindings", help="Tell what the variables of the pattern stand for.")]
+
+
+def meaning(
+    pattern: list[str] | None, sparql: list[str] | None, plain: bool, deliver_as: str, bindings: bool
+) -> dict[str, Any]:
+    from tocsin.mediation.graph_forms import SYNTAXES
+
+    if plain and not sparql:
+        fail("--plain goes with --sparql", WRONG_USE)
+    if deliver_as and deliver_as not in SYNTAXES:
+        fail(f"--deliver-as {deliver_as!r} is not known; choose one of {', '.join(SYNTAXES)}", WRONG_USE)
+    asked = {"pattern": once("pattern", pattern), "sparql": once("sparql", sparql)}
+    return asked | {"plain": plain, "deliver_as": deliver_as, "bindings": bindings}
 
 
 def once(name: str, given: list[str] | None) -> str | None:
@@ -49,4 +80,6 @@ JOINED = {
     "topic": ", with | between alternatives",
     "content": ", and join the conditions by `and` (xpath, cesql) or `&&` (jsonpath)",
     "box": ", or subscribe once for each",
+    "pattern": ", with all its statements one after the other",
+    "sparql": ", with all its conditions in one query",
 }

@@ -25,6 +25,13 @@ def give(value: object) -> None:
     sys.stdout.flush()
 
 
+def give_bytes(data: bytes) -> None:
+    """A document that is no JSON, on standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
 def fail(text: str, code: int = 1) -> NoReturn:
     words.print(f"tocsin: {text}", markup=False, style="bold red", soft_wrap=True)
     raise SystemExit(code)

@@ -139,6 +139,11 @@ class Client(Interacting):
         types: Sequence[str] = (),
         producers: Sequence[str] = (),
         box: str | None = None,
+        pattern: str | None = None,
+        sparql: str | None = None,
+        plain: bool = False,
+        deliver_as: str = "",
+        bindings: bool = False,
         expires: Expires = "",
         mode: Mode = "",
         together: int = 1,
@@ -155,12 +160,14 @@ class Client(Interacting):
         items or jsonpath over the payload, cesql over the attributes, xpath-envelope over the message as delivered,
         xpath-producer or sparql over what the producer declared); `types` are names of payload elements or of
         CloudEvents, `producers` addresses or category:NAME, one of each is enough; `box` is a region of an information
-        space, such as weather:*,NJ/>25/<50. `mode` is wrapped (Notify, Wrap, structured) or raw (UseRaw, Unwrap,
-        binary); by default what the dialect prefers. Up to `together` notifications come in one message, where the
-        format has room for several. With `start` it begins in the past: at an offset of the log, or a time. `secret` is
-        the name of a secret at the broker that deliveries are signed or authorised with, `consent` has the consumer
-        asked first, and `end_to` is who is told of an end that nobody asked for (WS-Eventing). With `thin` the consumer
-        is told of each message without its data, which `fetch` gets.
+        space, such as weather:*,NJ/>25/<50. `pattern` and `sparql` ask of the event graph, by statement patterns or a
+        query; `plain` gives the query SPARQL's own meaning. `deliver_as` (turtle, n-quads, json-ld, rdf-xml) has that
+        graph sent, and `bindings` what the variables stand for. `mode` is wrapped (Notify, Wrap, structured) or raw
+        (UseRaw, Unwrap, binary); by default what the dialect prefers. Up to `together` notifications come in one
+        message, where the format has room for several. With `start` it begins in the past: at an offset of the log, or
+        a time. `secret` is the name of a secret at the broker that deliveries are signed or authorised with, `consent`
+        has the consumer asked first, and `end_to` is who is told of an end that nobody asked for (WS-Eventing). With
+        `thin` the consumer is told of each message without its data, which `fetch` gets.
         """
         options = Options(
             topic=topic,
@@ -171,6 +178,11 @@ class Client(Interacting):
             types=types,
             producers=producers,
             box=box,
+            pattern=pattern,
+            sparql=sparql,
+            plain=plain,
+            deliver_as=deliver_as,
+            bindings=bindings,
             expires=expires,
             mode=mode,
             together=together,

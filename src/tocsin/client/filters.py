@@ -8,7 +8,18 @@ from msgspec import Struct
 from tocsin.client.answers import ClientError
 from tocsin.client.values import Wanted
 from tocsin.markup import xml
-from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, DIALECT, JSONPATH, PRODUCER, SPARQL, TYPE
+from tocsin.mediation.expressions import (
+    CESQL,
+    CONTENT_TOPIC,
+    DIALECT,
+    GRAPH_PATTERN,
+    GRAPHS,
+    JSONPATH,
+    PLAIN_SPARQL,
+    PRODUCER,
+    SPARQL,
+    TYPE,
+)
 from tocsin.mediation.namespaces import ONVIF_ITEM_FILTER, WSE_TOPIC_FILTER, WSN, XPATH_10
 from tocsin.mediation.properties import query_element
 from tocsin.mediation.rules import Dialect, Message
@@ -51,6 +62,11 @@ def documents(wanted: Wanted) -> list[dict[str, Any]]:
         found.append({PRODUCER: " ".join(wanted.producers)})
     if wanted.content:
         found.append(_content_document(wanted))
+    if wanted.pattern:
+        found.append({GRAPH_PATTERN: _with_prefixes(wanted.pattern, wanted)})
+    if wanted.sparql:
+        over = {"over": "event", "plain": wanted.plain}
+        found.append({SPARQL: _with_prefixes(wanted.sparql, wanted) | over})
     return found
 
 
@@ -105,6 +121,11 @@ def _asked(dialect: Dialect, wanted: Wanted) -> _Asked:
     if wanted.content:
         written = language(wanted)
         found.append((written.place, Expression(wanted.content, written.dialect, wanted.namespaces)))
+    if wanted.pattern:
+        found.append(("MessageContent", Expression(wanted.pattern, GRAPH_PATTERN, wanted.namespaces)))
+    if wanted.sparql:
+        dialect_ = PLAIN_SPARQL if wanted.plain else SPARQL
+        found.append(("MessageContent", Expression(wanted.sparql, dialect_, wanted.namespaces)))
     return found
 
 
@@ -117,7 +138,8 @@ def _element(dialect: Dialect, place: Place, asked: Expression) -> bytes:
 def _event_filter(dialect: Dialect, asked: _Asked) -> Value:
     """One in its own dialect, several in that of WS-Messenger, which is of several."""
     place, one = asked[0]
-    if len(asked) == 1 and (place in _ALONE or one.dialect in _ALONE):
+    is_graph = place == "MessageContent" and one.dialect in GRAPHS
+    if len(asked) == 1 and (is_graph or place in _ALONE or one.dialect in _ALONE):
         return one
     inside = b"".join(_element(dialect, where, each) for where, each in asked)
     return Markup(inside, b" Dialect=" + xml.attribute(WSE_TOPIC_FILTER))

@@ -139,6 +139,8 @@ def _asked(wanted: Wanted) -> dict[str, Any]:
         "filters": filters.documents(wanted),
         "expires": wanted.expires or None,
         "from": _start(wanted.start),
+        "graph": wanted.deliver_as or None,
+        "bindings": wanted.bindings,
     }
 
 

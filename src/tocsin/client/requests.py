@@ -101,10 +101,12 @@ def subscription(dialect: Dialect, message: Message, wanted: Wanted, now: Instan
         "expires": expiry(dialect, wanted.expires, now),
         "start": None if wanted.start is None else str(wanted.start),
         "secret": wanted.secret or None,
+        "graph": wanted.deliver_as or None,
+        "bindings": True if wanted.bindings else None,
         **filters.values(dialect, message, wanted),
         **_form(message, wanted.raw),
     }
-    for name in ("end_to", "start", "secret"):
+    for name in ("end_to", "start", "secret", "graph", "bindings"):
         if values[name] is not None and not has(message, name):
             raise ClientError(f"{dialect.title} has no place for {name} in what asks for a subscription")
     if wanted.consent:

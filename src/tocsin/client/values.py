@@ -9,6 +9,7 @@ from msgspec import Struct
 from tocsin.client.answers import ClientError
 from tocsin.mediation import times
 from tocsin.mediation.expressions import producer_word
+from tocsin.mediation.graph_forms import SYNTAXES
 from tocsin.mediation.topics import DIALECTS, space_topic
 from tocsin.model import names
 from tocsin.model.identity import SECOND, Instant, Pairs
@@ -86,6 +87,11 @@ class About(TypedDict, total=False):
     types: Sequence[str]
     producers: Sequence[str]
     box: str | None
+    pattern: str | None
+    sparql: str | None
+    plain: bool
+    deliver_as: str
+    bindings: bool
     expires: Expires
     start: Start | None
 
@@ -113,6 +119,11 @@ class Wanted(Struct, frozen=True):
     types: tuple[str, ...] = ()
     producers: tuple[str, ...] = ()
     box: str = ""
+    pattern: str = ""
+    sparql: str = ""
+    plain: bool = False
+    deliver_as: str = ""
+    bindings: bool = False
     expires: str = ""
     mode: Mode = ""
     together: int = 1
@@ -130,11 +141,17 @@ class Wanted(Struct, frozen=True):
 
 def wanted(consumer: str, options: Options) -> Wanted:
     given = dict(options)
-    for name in ("topic", "content", "box"):
+    for name in ("topic", "content", "box", "pattern", "sparql"):
         given[name] = _filter(given.get(name), name)
     if (dialect := options.get("topic_dialect", "full")) not in DIALECTS.values():
         known = ", ".join(DIALECTS.values())
         raise ClientError(f"the topic dialect {dialect!r} is not known; choose one of {known}")
+    if (syntax := options.get("deliver_as", "")) and syntax not in SYNTAXES:
+        raise ClientError(f"event graphs are not delivered as {syntax!r}; choose one of {', '.join(SYNTAXES)}")
+    if options.get("plain", False) and not given["sparql"]:
+        raise ClientError(
+            "plain is about sparql: it asks for SPARQL's own meaning, where two variables may be one thing"
+        )
     given["namespaces"] = pairs_of(options.get("namespaces", ()))
     given["types"] = _several(options.get("types", ()), "types")
     given["producers"] = _several(options.get("producers", ()), "producers", producer_word)

@@ -17,7 +17,7 @@ from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 
-__all__ = ["UNJUDGED", "Flow", "normalise", "unmade"]
+__all__ = ["UNJUDGED", "Flow", "normalise", "unmade", "with_meaning"]
 
 UNJUDGED = "its filter could not be evaluated: "
 
@@ -61,9 +61,12 @@ class Flow:
             return Matched([], [(subscription, str(problem))])
         return Matched([subscription] if wanted else [], [])
 
-    def deliver(self, notification: Notification, subscription: Subscription) -> Delivery:
-        form = subscription.form
-        told = thinned(notification, form.dialect, self.base_url) if form.thin else notification
+    def deliver(self, notification: Notification, subscription: Subscription, known: Known | None = None) -> Delivery:
+        form, told = subscription.form, notification
+        if form.thin:
+            told = thinned(notification, form.dialect, self.base_url)
+        else:
+            told = with_meaning(notification, subscription, known or self.known)
         headers, body = customise(told, subscription, self.base_url)
         to = subscription.consumer or Endpoint("")
         return _delivery(notification, subscription, to, headers, body)
@@ -73,6 +76,15 @@ class Flow:
 
     def __len__(self) -> int:
         return len(self._engine)
+
+
+def with_meaning(notification: Notification, subscription: Subscription, known: Known) -> Notification:
+    """Only for who asks for it RDF is read and written."""
+    if not (subscription.form.graph or subscription.form.bindings):
+        return notification
+    from tocsin.flow.graphs import with_meaning as told
+
+    return told(notification, subscription, known)
 
 
 def unmade(notification: Notification, subscription: Subscription, problem: Exception) -> Delivery:

@@ -24,13 +24,13 @@ def thinned(notification: Notification, dialect: str, base_url: str) -> Notifica
     address, rules = address_of(notification, base_url), BY_NAME.get(dialect)
     if rules is not None and rules.is_soap:
         return replace(notification, payload=Payload("application/xml", _element(notification, address)))
-    told = _as_event(notification) if dialect == cloudevents.NAME else notification
+    told = as_event(notification) if dialect == cloudevents.NAME else notification
     attributes = dict(told.attributes) | {REFERENCE: address}
     bare = Payload(notification.payload.media_type, b"")
     return replace(told, attributes=tuple(sorted(attributes.items())), payload=bare)
 
 
-def _as_event(notification: Notification) -> Notification:
+def as_event(notification: Notification) -> Notification:
     """As its subscriber would be told it: only an event has a place for attributes of any name."""
     told = {name: value for name, value in cloudevents.context_of(notification).items() if name not in _PLACED}
     return replace(notification, dialect=cloudevents.NAME, type=told.pop("type"), attributes=tuple(told.items()))

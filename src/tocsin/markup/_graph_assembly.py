@@ -5,7 +5,7 @@ whether a variable is a thing or a literal, and it makes a difference, both are 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import NamedTuple, NoReturn
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from tocsin.markup._graph_formulas import Asked
 from tocsin.markup._graph_names import is_datatype
+from tocsin.markup._graph_words import Words
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graph_pattern import HOME, GraphPattern, PatternArc, PatternVertex, Test
 
@@ -53,6 +54,11 @@ class Said(Struct, frozen=True):
             found.setdefault(node, at)
         return found
 
+    def size(self) -> int:
+        """With an OPTIONAL, all that stands before it is said again."""
+        own = len(self.arcs) + len(self.classes) + len(self.tests) + len(self.places)
+        return own + sum(own + each.size() for each in self.optional)
+
 
 def joined(parts: Iterable[Said]) -> Said:
     several = tuple(parts)
@@ -67,8 +73,13 @@ def joined(parts: Iterable[Said]) -> Said:
     )
 
 
-def patterns(text: str, said: Said) -> list[GraphPattern]:
-    return _Assembly(text, said).patterns()
+def patterns(words: Words, said: Said) -> Iterator[GraphPattern]:
+    """One after the other, as the effort that the text may take lasts."""
+    effort = said.size()
+    words.spend(effort)
+    for number, each in enumerate(_Assembly(words.text, said).patterns()):
+        words.spend(effort if number else 0)
+        yield each
 
 
 class _Draft:
@@ -121,17 +132,16 @@ class _Assembly:
         self._literals = _literals(said)
         self._check_kinds(said)
 
-    def patterns(self) -> list[GraphPattern]:
+    def patterns(self) -> Iterator[GraphPattern]:
         if Node(HOME) not in self._nodes:
             self._fail(0, "no statement is about the event's home vertex: write it as _:H")
         unsure = self._unsure()
         if 2 ** len(unsure) > MOST_ALTERNATIVES:
             names = ", ".join(node.name for node in unsure)
             self._fail(self._everywhere[unsure[0]], f"nothing says whether {names} are literals: give them classes")
-        return [
-            self._pattern(self._literals | {node for node, literal in zip(unsure, chosen, strict=True) if literal})
-            for chosen in product((False, True), repeat=len(unsure))
-        ]
+        for chosen in product((False, True), repeat=len(unsure)):
+            literals = {node for node, literal in zip(unsure, chosen, strict=True) if literal}
+            yield self._pattern(self._literals | literals)
 
     def _unsure(self) -> list[Node]:
         """Variables at several arcs that may be things as well as literals."""
@@ -144,8 +154,8 @@ class _Assembly:
         return [node for node in open_ if counted[node] > 1]
 
     def _check_kinds(self, said: Said) -> None:
-        for node in self._literals & self._subjects:
-            if node.varies and node.name != HOME:
+        for node in self._nodes:
+            if node in self._literals and node in self._subjects and node.varies and node.name != HOME:
                 self._fail(self._nodes[node], f"{node.name} has properties: no filter or datatype can be for it")
         for node, found in said.classes:
             if node in self._literals and not is_datatype(found):
@@ -183,7 +193,7 @@ class _Assembly:
         for arc in said.arcs:
             if arc.source in self._literals:
                 self._fail(nodes[arc.source], f"{arc.source.name} is a literal, which has no properties")
-        for node in new & seen:
+        for node in (node for node in nodes if node in new and node in seen):
             self._fail(nodes[node], f"{node.name} is in two OPTIONAL parts: name it before them too")
         _Assembly(self._text, Said(said.arcs, said.classes, said.tests, (), said.places)).check_sure(new)
 

@@ -3,15 +3,16 @@
 from fractions import Fraction
 from typing import NoReturn, cast
 
-from tocsin.markup._graph_formulas import Asked, Both, Either, Formula, joined, negated
+from tocsin.markup._graph_formulas import Asked, Both, Either, Formula, joined, negated, one_by_one
 from tocsin.markup._graph_names import Names, Written
 from tocsin.markup._graph_words import Words
 from tocsin.markup.graph_pattern import All, Any, Comparator, Compared, Like, Opposite, Spoken
-from tocsin.markup.literal_values import XSD, literal_value
+from tocsin.markup.literal_values import XSD, literal_value, number_value
 from tocsin.markup.regexes import LARGEST, problem_of, weight_of
 from tocsin.model.literal import Kind, Value
 
-_LONGEST_NUMBER = 400
+_LONGEST_NUMBER = 100
+_OF_SUM = 20  # words, as to the effort
 _MIRRORED: dict[str, Comparator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _INSTEAD = {
     "BOUND": "what is not optional is always bound",
@@ -149,7 +150,11 @@ class Filters:
             return self._primary()
         at, sign = words.at, words.taken()
         found = words.deeper(self._signed)
-        return negated(self._condition(at, found)) if sign == "!" else self._computed(at, sign, Fraction(0), found)
+        return self._denied(self._condition(at, found)) if sign == "!" else self._computed(at, sign, Fraction(0), found)
+
+    def _denied(self, formula: Formula) -> Formula:
+        self._words.spend(len(one_by_one(formula)))
+        return negated(formula)
 
     def _primary(self) -> Formula | Operand:
         words = self._words
@@ -177,6 +182,7 @@ class Filters:
         self._words.fail("a filter asks literals: write the IRI where the variable stands, or a UNION of several", at)
 
     def _computed(self, at: int, how: str, first: Formula | Operand, second: Formula | Operand) -> Operand:
+        self._words.spend(_OF_SUM)
         left, right = self._operand(at, first), self._operand(at, second)
         if isinstance(left, str) or isinstance(right, str):
             self._words.fail("only constants can be computed with: bring all numbers to the other side", at)
@@ -265,6 +271,6 @@ def _value(operand: Written | Number) -> Value:
     if isinstance(operand, Written):
         return literal_value(*operand)
     try:
-        return Value(Kind.NUMBER, float(operand))
+        return number_value(float(operand))
     except OverflowError:
         return Value(Kind.NUMBER, float("inf") if operand > 0 else float("-inf"))

@@ -29,6 +29,7 @@ _DATATYPES = frozenset((LITERAL, f"{OWL}real", f"{OWL}rational", *(f"{RDF}{name}
 WELL_KNOWN = {"rdf": RDF, "rdfs": RDFS, "xsd": XSD, "owl": OWL, "daml": DAML}
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|([\s\S]?))")
 _SHORT = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+_LONGEST_REMEMBERED = 256
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:")
 
 
@@ -94,7 +95,7 @@ class Names:
     def class_iri(self, bare: bool) -> str | None:
         """As the concept model has it, where DAML+OIL and older XML Schemas have names of their own."""
         found = self.iri(bare)
-        return None if found is None else _as_class(found)
+        return None if found is None else _TOPS.get(found, current(found))
 
     def _joined(self, prefix: str, local: str) -> str:
         namespace = self._own.get(prefix)
@@ -126,7 +127,7 @@ class Names:
             self._words.fail(f"no IRI: {problem}")
 
     def _checked(self, iri: str) -> str:
-        problem = _problem(iri)
+        problem = _known_problem(iri) if len(iri) <= _LONGEST_REMEMBERED else _problem(iri)
         if problem:
             self._words.fail(f"{iri} is no IRI: {problem}")
         self._words.advance()
@@ -210,15 +211,12 @@ class Names:
         return chr(code)
 
 
-@lru_cache(4096)
-def _as_class(iri: str) -> str:
-    return _TOPS.get(iri, current(iri))
-
-
-@lru_cache(4096)
 def _problem(iri: str) -> str:
     try:
         NamedNode(iri)
     except ValueError as problem:
         return str(problem)
     return ""
+
+
+_known_problem = lru_cache(4096)(_problem)

@@ -8,6 +8,8 @@ from tocsin.markup.conditions import ExpressionError
 
 LONGEST = 16384
 DEEPEST = 64
+MOST_EFFORT = 10_000  # a text is read while others wait: about so many words, and what costs as much
+_OF_LEVEL = 10
 _LOCAL = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 # Possessive where a failure later could make the rest be read in many ways.
 _TOKEN = re.compile(
@@ -30,10 +32,11 @@ _Read = TypeVar("_Read")
 class Words:
     """`kind`, `word` and `at` are those of the word that comes next."""
 
-    __slots__ = ("_depth", "_next", "at", "kind", "text", "word")
+    __slots__ = ("_depth", "_left", "_next", "at", "kind", "text", "word")
 
     def __init__(self, text: str) -> None:
         self.text, self._next, self._depth = text, 0, 0
+        self._left = MOST_EFFORT
         self.kind, self.word, self.at = "", "", 0
         if len(text) > LONGEST:
             raise ExpressionError(text, LONGEST, f"longer than {LONGEST} characters; write shorter prefixes, or two filters")
@@ -55,6 +58,12 @@ class Words:
         self.word = found[self.kind]
         self._next = found.end()
         self.at = self._next - len(self.word)
+        self.spend(1)
+
+    def spend(self, effort: int) -> None:
+        self._left -= effort
+        if self._left < 0:
+            self.fail("the text asks for too much until here: leave something out, or make it two filters")
 
     def _lost(self) -> NoReturn:
         blanks = re.compile(r"(?:[ \t\r\n]++|\#[^\r\n]*+)*+").match(self.text, self._next)
@@ -92,6 +101,7 @@ class Words:
         return word
 
     def deeper(self, read: Callable[[], _Read]) -> _Read:
+        self.spend(_OF_LEVEL)
         self._depth += 1
         if self._depth > DEEPEST:
             self.fail(f"nested deeper than {DEEPEST} levels")

@@ -1,6 +1,7 @@
 """What a literal is compared as, in patterns and in events: lexical form and datatype (XML Schema 1.1-2) as a value."""
 
 import re
+from math import nan
 
 from pyoxigraph import Literal, NamedNode
 
@@ -65,6 +66,11 @@ def literal_term(lexical: str, datatype: str, language: str = "") -> str:
     return str(Literal(lexical, datatype=NamedNode(datatype)))
 
 
+def number_value(number: float) -> Value:
+    """One object for all that is no number, so that a test for it is the same as the next one."""
+    return Value(Kind.NUMBER, number if number == number else nan)
+
+
 def current(datatype: str) -> str:
     """A datatype of an older XML Schema as that of today."""
     for space in OLDER_XSD:
@@ -85,7 +91,7 @@ def _typed(text: str, name: str) -> Value | None:
             return _moment(found)
         case "integer" if not _is_within(text, *_BOUNDS[name]):
             return None
-    return Value(Kind.NUMBER, float(text))
+    return number_value(float(text))
 
 
 def _is_within(text: str, least: int | None, most: int | None) -> bool:

@@ -13,7 +13,7 @@ LARGEST = 5000  # instructions, of all expressions of a pattern together: to com
 _ROOM = 128 << 10  # bytes of one
 _EACH, _OF_UNICODE = 20, 100  # what it takes to read an expression, and a class such as \pL, in instructions
 FLAGS = "ismxq"  # SPARQL 1.1 s17.4.3.14, XPath functions s5.6.2
-_CLASS_OR_BLANK = re.compile(r"\\[\s\S]|(?P<class>\[\^?\]?(?:\\[\s\S]|[^\]\\])*\])|(?P<blank>[ \t\r\n]+)")
+_CLASS_OR_BLANK = re.compile(r"\\[\s\S]|(?P<class>\[\^?\]?(?:\\[\s\S]|[^\]\\])*+(?:\]|\Z))|(?P<blank>[ \t\r\n]+)")
 _ESCAPED = re.compile(r"\\[\s\S]")
 _SUBTRACTION = re.compile(r"(?<!\\)-\[")
 
@@ -40,7 +40,8 @@ def problem_of(like: Like) -> str:
     except re2.error as problem:
         what = problem.args[0] if problem.args else problem
         shown = what.decode(errors="replace") if isinstance(what, bytes) else str(what)
-        return f"RE2 refuses the regular expression: {shown}; it has no back references and does not look around"
+        hint = "repeat less" if "too large" in shown else "it has no back references and does not look around"
+        return f"RE2 refuses the regular expression: {shown}; {hint}"
     return ""
 
 

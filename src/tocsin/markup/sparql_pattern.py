@@ -33,6 +33,7 @@ _INSIDE = {
     "VALUES": _AFTER["VALUES"],
     "SELECT": "a query within a query cannot be compiled",
 }
+_JOINED_AT_ONCE = 10
 _OTHERS = ("CONSTRUCT", "DESCRIBE", "INSERT", "DELETE", "LOAD", "CLEAR", "CREATE", "DROP", "COPY", "MOVE", "ADD")
 
 
@@ -57,7 +58,7 @@ class _Reader:
             self._words.advance()
         branches = self._group()
         self._end()
-        found = chain.from_iterable(patterns(self._words.text, said) for said in branches)
+        found = chain.from_iterable(patterns(self._words, said) for said in branches)
         alternatives = self._few_enough(list(islice(found, MOST_ALTERNATIVES + 1)), 0)
         distinct = tuple(dict.fromkeys(alternatives)) if len(alternatives) > 1 else tuple(alternatives)
         return GraphQuery(distinct, self._told(told, branches), injective)
@@ -158,6 +159,7 @@ class _Reader:
             self._too_many(at)
         several = list(product(*unions))
         for parts in several:
+            self._words.spend(sum(len(part.places) for part in parts) // _JOINED_AT_ONCE)
             self._check_apart(parts)
         return [joined((*parts, Said(optional=tuple(optional))) if optional else parts) for parts in several]
 
@@ -173,7 +175,7 @@ class _Reader:
         """All filters of a group are asked of all that is in it (SPARQL 1.1 s5.2.2)."""
         if not filters:
             return branches
-        formula = Both(tuple(each for each, _ in filters))
+        formula = Both(tuple(part for each, _ in filters for part in (each.parts if isinstance(each, Both) else (each,))))
         self._check_bound({asked.variable: asked.at for asked in reversed(one_by_one(formula))}, branches)
         several = ways(formula, MOST_ALTERNATIVES + 1)
         if len(branches) * len(several) > MOST_ALTERNATIVES:

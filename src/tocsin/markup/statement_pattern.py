@@ -40,7 +40,7 @@ class _Reader:
             self._words.fail("one statement at least begins with _:H, the event's home vertex (OPS s4)", 0)
         said = Said(tuple(self._arcs), tuple(self._classes), tuple(self._tests), (), tuple(self._places.items()))
         told = tuple(node.name for node in self._places if node.name[0] == "?")
-        return GraphQuery(tuple(patterns(self._words.text, said)), told)
+        return GraphQuery(tuple(patterns(self._words, said)), told)
 
     def _statement(self) -> None:
         words = self._words

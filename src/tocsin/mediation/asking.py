@@ -7,6 +7,7 @@ from msgspec import Struct
 from tocsin.mediation import addressing, times
 from tocsin.mediation.content_filters import event_filter, flat_filters, wsn_filter
 from tocsin.mediation.entries import Values, read_entries, text_of
+from tocsin.mediation.graph_forms import with_graph
 from tocsin.mediation.namespaces import POLICY
 from tocsin.mediation.operations import (
     CreatePullPoint,
@@ -81,7 +82,7 @@ def _subscribe(asked: Asked) -> Request:
     return Subscribe(
         endpoint,
         None if end_to is None else addressing.endpoint(end_to, "EndTo"),
-        _form(asked, expires, None if consumer is None else addressing.version_of(consumer)),
+        _delivered(_form(asked, expires, None if consumer is None else addressing.version_of(consumer)), values),
         _filters(values),
         _expiry(asked.dialect, expires, asked.now),
         _start(values.text("start")),
@@ -108,6 +109,11 @@ def _form(asked: Asked, expires: str, wsa: str | None = None) -> Form:
         _wrapped(asked),
         "time" if as_time or (not expires and dialect.leases == "time") else "duration",
     )
+
+
+def _delivered(form: Form, values: Values) -> Form:
+    bindings = values.text("bindings")
+    return with_graph(form, values.text("graph"), bindings is not None and bindings not in ("false", "0"))
 
 
 def _wrapped(asked: Asked) -> bool:

@@ -2,7 +2,9 @@
 
 A dialect with several attributes is a conjunction of them. What CloudEvents does not know has dialects of ours, each
 with its expression, or with the prefixes too that it uses: `{"urn:tocsin:dialect:topic": {"expression": "t:a//.",
-"namespaces": {"t": "urn:x"}}}`. An XPath is over the payload, unless `over` says `producer` or `envelope`.
+"namespaces": {"t": "urn:x"}}}`. An XPath is over the payload, unless `over` says `producer` or `envelope`. SPARQL is
+over the producer's description, unless `over` says `event`: then it is a graph pattern, with SPARQL's own meaning where
+`plain` is true.
 """
 
 import re
@@ -16,8 +18,10 @@ from tocsin.mediation.expressions import (
     ACTION,
     CONTENT_TOPIC,
     DIALECT,
+    GRAPH_PATTERN,
     ITEMS,
     JSONPATH,
+    PLAIN_SPARQL,
     PRODUCER,
     SPARQL,
     TYPE,
@@ -31,6 +35,7 @@ from tocsin.model.filters import (
     AttributeIs,
     Content,
     Filter,
+    Graph,
     InBox,
     Not,
     Over,
@@ -43,7 +48,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.topic_expression import parse_topic_expression
 
 TOPIC = f"{DIALECT}topic"
-OURS = (TOPIC, CONTENT_TOPIC, TYPE, ACTION, PRODUCER, XPATH, ITEMS, JSONPATH, SPARQL)
+OURS = (TOPIC, CONTENT_TOPIC, TYPE, ACTION, PRODUCER, XPATH, ITEMS, JSONPATH, SPARQL, GRAPH_PATTERN)
 DIALECTS = ("exact", "prefix", "suffix", "all", "any", "not", "sql", *OURS)
 
 DEEPEST = 16
@@ -137,27 +142,31 @@ def _attribute(how: How, name: str, value: object) -> AttributeIs:
 class _Said(Struct, frozen=True):
     text: str
     namespaces: dict[str | None, str] = {}
-    over: Over = "payload"
+    over: str = ""
+    plain: bool = False
 
 
 def _said(dialect: str, inside: object) -> _Said:
     asked = {"expression": inside} if isinstance(inside, str) else inside if isinstance(inside, dict) else {}
-    text, namespaces, over = asked.get("expression"), asked.get("namespaces", {}), asked.get("over", "payload")
-    known = {"expression", *(("namespaces",) if dialect in _WITH_PREFIXES else ())}
-    known |= {"over"} if dialect == XPATH else set()
+    text, namespaces = asked.get("expression"), asked.get("namespaces", {})
+    over, plain = asked.get("over", _OVER.get(dialect, ("",))[0]), asked.get("plain", False)
+    known = {"expression", *(("namespaces",) if dialect in _WITH_PREFIXES or over == "event" else ())}
+    known |= ({"over"} if dialect in _OVER else set()) | ({"plain"} if over == "event" else set())
     strange = sorted(asked.keys() - known)
     if strange or not isinstance(text, str) or not isinstance(namespaces, dict):
         unknown = f"{strange[0][:80]!r} is not known; " if strange else ""
         raise _bad(f"{unknown}{dialect} needs an expression, or an object of {', '.join(sorted(known))}; {_EXAMPLE}")
     if not all(isinstance(uri, str) for uri in namespaces.values()):
         raise _bad(f"the namespaces of {dialect} are prefixes with their URIs")
-    if over not in _XPATH_OVER:
-        raise _bad(f"an XPath is over {', '.join(_XPATH_OVER)}, not {str(over)[:80]!r}")
-    return _Said(text.strip(), namespaces, cast(Over, over))
+    if over not in _OVER.get(dialect, ("",)):
+        raise _bad(f"{dialect} is over {', '.join(_OVER[dialect])}, not {str(over)[:80]!r}")
+    if not isinstance(plain, bool):
+        raise _bad(f"plain is true or false, not {str(plain)[:80]!r}")
+    return _Said(text.strip(), namespaces, over, plain)
 
 
-_WITH_PREFIXES = (TOPIC, TYPE, XPATH, ITEMS)
-_XPATH_OVER = ("payload", "producer", "envelope")
+_WITH_PREFIXES = (TOPIC, TYPE, XPATH, ITEMS, GRAPH_PATTERN)
+_OVER = {XPATH: ("payload", "producer", "envelope"), SPARQL: ("producer", "event")}  # the first unless told
 _EXAMPLE = 'such as {"expression": "t:a//.", "namespaces": {"t": "urn:x"}}'
 
 
@@ -172,11 +181,15 @@ def _ours(dialect: str, said: _Said) -> Filter:
         case expressions.PRODUCER:
             return expressions.producers(said.text)
         case expressions.XPATH:
-            return expressions.content("xpath", said.text, said.over, said.namespaces)
+            return expressions.content("xpath", said.text, cast(Over, said.over), said.namespaces)
         case expressions.ITEMS:
             return expressions.content("items", said.text, "payload", said.namespaces)
         case expressions.JSONPATH:
             return expressions.content("jsonpath", said.text, "payload", {})
+        case expressions.GRAPH_PATTERN:
+            return expressions.graph(GRAPH_PATTERN, said.text, said.namespaces)
+        case expressions.SPARQL if said.over == "event":
+            return expressions.graph(PLAIN_SPARQL if said.plain else SPARQL, said.text, said.namespaces)
         case expressions.SPARQL:
             return expressions.content("sparql", said.text, "producer", {})
     prefixes = {prefix: uri for prefix, uri in said.namespaces.items() if prefix is not None}
@@ -212,6 +225,8 @@ def write(asked: Filter, other: Callable[[Filter], str]) -> dict[str, Any]:
             return {CONTENT_TOPIC: expressions.box_text(asked)}
         case Content():
             return _content_document(asked)
+        case Graph():
+            return _graph_document(asked)
     return {f"{DIALECT}other": other(asked)}
 
 
@@ -224,6 +239,15 @@ def _content_document(asked: Content) -> dict[str, Any]:
     if asked.language == "xpath" and asked.over != "payload":
         document["over"] = asked.over
     return {f"{DIALECT}{asked.language}": document if len(document) > 1 else asked.text}
+
+
+def _graph_document(asked: Graph) -> dict[str, Any]:
+    document: dict[str, Any] = {"expression": asked.text}
+    if asked.prefixes:
+        document["namespaces"] = dict(asked.prefixes)
+    if asked.language == "pattern":
+        return {GRAPH_PATTERN: document if len(document) > 1 else asked.text}
+    return {SPARQL: document | {"over": "event"} | ({"plain": True} if asked.plain else {})}
 
 
 def _common(filters: tuple[Filter, ...]) -> How | None:

@@ -6,7 +6,7 @@ from itertools import accumulate
 from tocsin.markup.xml import Element
 from tocsin.mediation import expressions
 from tocsin.mediation.entries import text_of
-from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, JSONPATH, PRODUCER, SPARQL, TYPE
+from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, GRAPHS, JSONPATH, PRODUCER, SPARQL, TYPE
 from tocsin.mediation.namespaces import (
     DPWS_ACTIONS,
     ONVIF_ITEM_FILTER,
@@ -33,6 +33,7 @@ EVENT_DIALECTS = (
     PRODUCER,
     JSONPATH,
     CESQL,
+    *GRAPHS,
 )
 MOST = 256  # filters in one subscription
 _TOPIC_EXPRESSION = f"{{{WSN}}}TopicExpression"
@@ -103,7 +104,10 @@ def _topic(element: Element) -> Filter:
 
 
 def _content(element: Element) -> Filter:
-    return _expression(element, _OF_CONTENT, "bad-filter")
+    if (dialect := dialect_of(element)) in GRAPHS:
+        name = qname(str(element.tag))
+        return expressions.graph(dialect, _text(element, "bad-filter", name), element.nsmap, name)
+    return _expression(element, _OF_CONTENT, "bad-filter", GRAPHS)
 
 
 def _producers(element: Element) -> Filter:
@@ -159,6 +163,8 @@ def _event(element: Element, dialect: str) -> Filter:
         return topic_filter(text, dialect, element.nsmap)
     if dialect in _OF_EVENTS:
         return _read(element, _OF_EVENTS, dialect)
+    if dialect in GRAPHS:
+        return expressions.graph(dialect, text, element.nsmap)
     match dialect:
         case expressions.CONTENT_TOPIC:
             return expressions.box(text)

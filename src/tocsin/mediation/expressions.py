@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 from tocsin.markup import cesql, items, jsonpath, sparql, xpath, xpath_subset
 from tocsin.markup.conditions import ExpressionError
 from tocsin.model.content_topic import space_of, write_box
-from tocsin.model.filters import ActionIs, Content, InBox, Language, Over, ProducerIs, TypeIs
+from tocsin.model.filters import ActionIs, Content, Graph, InBox, Language, Over, ProducerIs, TypeIs
 from tocsin.model.identity import Pairs
 from tocsin.model.names import LONGEST_TOPIC, NAMESPACE, NCNAME, QName, qname_in
 from tocsin.model.refusal import Reason, Refusal
@@ -17,9 +17,12 @@ DIALECT = "urn:tocsin:dialect:"
 CONTENT_TOPIC, TYPE, PRODUCER = f"{DIALECT}content-topic", f"{DIALECT}type", f"{DIALECT}producer"
 XPATH, ITEMS, JSONPATH = f"{DIALECT}xpath", f"{DIALECT}items", f"{DIALECT}jsonpath"
 CESQL, SPARQL, ACTION = f"{DIALECT}cesql", f"{DIALECT}sparql", f"{DIALECT}action"
+# Elements of SOAP have no room for more than a dialect (WSN 1.3, QueryExpressionType), so that says `plain` too.
+GRAPH_PATTERN, PLAIN_SPARQL = f"{DIALECT}graph-pattern", f"{DIALECT}sparql-plain"
 CATEGORY = "category:"
 
 LONGEST = 4096  # of one expression
+LONGEST_GRAPH = 16 << 10  # of one graph pattern
 MOST_TOGETHER = 16 << 10  # characters of all expressions in one subscription, which are read while others wait
 TOO_MUCH = f"the expressions of one subscription have more than {MOST_TOGETHER:,} characters together; ask for less"
 MOST = 256  # of the names in one filter
@@ -99,6 +102,26 @@ _CHECKS: Mapping[Language, Callable[[str, Mapping[str, str]], object]] = {
     "cesql": lambda text, _: cesql.read(text),
     "sparql": lambda text, _: sparql.check(text),
 }
+
+
+def graph(dialect: str, text: str, namespaces: Scope, about: QName | None = None) -> Graph:
+    """Read where the ontologies are known. A default namespace is that of elements: bare names are the ontologies'."""
+    if not text or len(text) > LONGEST_GRAPH:
+        where = "" if about is None else f"{about.local}: "
+        raise Refusal("bad-filter", f"{where}a graph pattern has 1 to {LONGEST_GRAPH:,} characters", about)
+    used = {
+        prefix: uri for prefix, uri in namespaces.items() if prefix is not None and (not prefix or f"{prefix}:" in text)
+    }
+    prefixes = tuple(sorted(used.items()))
+    return Graph("pattern" if dialect == GRAPH_PATTERN else "sparql", text, prefixes, dialect == PLAIN_SPARQL)
+
+
+def graph_dialect(asked: Graph) -> str:
+    """The way back."""
+    return GRAPH_PATTERN if asked.language == "pattern" else PLAIN_SPARQL if asked.plain else SPARQL
+
+
+GRAPHS = (GRAPH_PATTERN, SPARQL, PLAIN_SPARQL)
 
 
 def types(text: str, namespaces: Scope, reason: Reason = "bad-filter") -> TypeIs:

@@ -19,6 +19,7 @@ from tocsin.model.filters import (
     Content,
     Filter,
     ForNotifier,
+    Graph,
     InBox,
     Language,
     ProducerIs,
@@ -160,6 +161,8 @@ def _filter_element(asked: Filter) -> bytes:
         case Content() if asked.over != "envelope":
             name = "ProducerProperties" if asked.over == "producer" else "MessageContent"
             return content_element("wsnt", WSN, name, asked)
+        case Graph(text=text, prefixes=prefixes) if "" not in dict(prefixes):
+            return query_element("wsnt", WSN, "MessageContent", expressions.graph_dialect(asked), text, prefixes)
         case AllOf(filters):
             return b"".join(map(_filter_element, filters))
     said = json.dumps(ce_filters.write(asked, _other), ensure_ascii=True)
@@ -218,9 +221,12 @@ def query_element(prefix: str, namespace: str, name: str, dialect: str, text: st
 
 
 def _policy(subscription: Subscription) -> Elements:
-    if subscription.form.wrapped:
-        return []
-    return [b'<wsnt:SubscriptionPolicy xmlns:wsnt="%b"><wsnt:UseRaw/></wsnt:SubscriptionPolicy>' % WSN.encode()]
+    form = subscription.form
+    inner = b"" if form.wrapped else b"<wsnt:UseRaw/>"
+    inner += _element("t", POLICY, "DeliverAs", form.graph) if form.graph else b""
+    inner += _element("t", POLICY, "Bindings", "") if form.bindings else b""
+    shape = b'<wsnt:SubscriptionPolicy xmlns:wsnt="%b">%b</wsnt:SubscriptionPolicy>'
+    return [shape % (WSN.encode(), inner)] if inner else []
 
 
 def topic_expression_element(expression: TopicIs) -> bytes:

@@ -11,6 +11,8 @@ def own_policies(under: Path = ()) -> tuple[Entry, ...]:
     return (
         Entry("start", under + _own("From")),
         Entry("secret", under + _own("Secret")),
+        Entry("graph", under + _own("DeliverAs")),
+        Entry("bindings", under + _own("Bindings")),
     )
 
 

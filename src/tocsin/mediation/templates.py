@@ -14,6 +14,7 @@ from msgspec import Struct
 from tocsin.markup import xml
 from tocsin.mediation import addressing, soap
 from tocsin.mediation.actions import action_of
+from tocsin.mediation.graph_forms import BINDINGS, bindings_block
 from tocsin.mediation.payloads import as_element
 from tocsin.mediation.rules import Dialect, Entry, Message, Name
 from tocsin.mediation.topics import sayable_content_topic, topic_element
@@ -64,6 +65,7 @@ def _template(dialect: Dialect, subscription: Subscription, base_url: str) -> Te
     slots = _Slots(dialect, message, subscription, wsa, base_url)
     parts: list[Part] = [soap.opening(version, wsa)]
     parts += [part for entry in message.entries if entry.header for part in slots.parts(entry)]
+    parts += [_BINDINGS] if form.bindings else []
     parts += [slots.echoed(), soap.BETWEEN, *slots.body(), soap.CLOSING]
     headers = soap.http_headers(version, message.action) if message.action else None
     joined = _joined(parts)
@@ -205,6 +207,7 @@ _MESSAGE_ID: Value = attrgetter("id"), lru_cache(maxsize=1024)(xml.text)
 _ACTION: Value = action_of, _escaped
 _ACTION_ATTRIBUTE: Value = action_of, _quoted
 _PAYLOAD: Value = as_element, bytes
+_BINDINGS: Value = lambda told: told.attribute(BINDINGS) or "", bindings_block
 
 
 def _tag(name: Name) -> bytes:

@@ -32,6 +32,7 @@ from tocsin.wire.documents import (
     SubscriptionDocument,
 )
 from tocsin.wire.interactions_api import InteractionHandlers
+from tocsin.wire.meaning_api import LIFTINGS, ONTOLOGIES, MeaningHandlers
 from tocsin.wire.notifiers_api import DISSEMINATIONS, NOTIFIERS, NotifierHandlers
 from tocsin.wire.port import Broker
 from tocsin.wire.pull_api import PullHandlers
@@ -119,6 +120,7 @@ class _Handlers(
     ConsumerHandlers,
     DeclarationHandlers,
     InteractionHandlers,
+    MeaningHandlers,
     NotifierHandlers,
     PullHandlers,
     RegistrationHandlers,
@@ -227,6 +229,20 @@ def _declaration_routes() -> list[Route]:
             GET=handlers.producer,
             PUT=handlers.declare_producer,
             DELETE=handlers.withdraw_producer,
+        ),
+        _at(ONTOLOGIES, GET=handlers.ontologies),
+        _at(
+            f"{ONTOLOGIES}/{{name}}",
+            GET=handlers.ontology,
+            PUT=handlers.declare_ontology,
+            DELETE=handlers.withdraw_ontology,
+        ),
+        _at(LIFTINGS, GET=handlers.liftings),
+        _at(
+            f"{LIFTINGS}/{{name}}",
+            GET=handlers.lifting,
+            PUT=handlers.declare_lifting,
+            DELETE=handlers.withdraw_lifting,
         ),
     ]
 

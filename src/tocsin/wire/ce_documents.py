@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct, UnsetType
 from tocsin.matching.wording import filter_text
 from tocsin.mediation import ce_filters, cloudevents, times
 from tocsin.mediation.ce_filters import lower_keys
+from tocsin.mediation.graph_forms import with_graph
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.refusal import Refusal
@@ -111,14 +112,31 @@ def _object(asked: dict[str, Any], name: str) -> dict[str, Any]:
 
 def _config(config: dict[str, Any], now: Instant) -> tuple[Form, Instant]:
     """Without an end it is asked to last as long as the broker lets anything last."""
-    if unknown := sorted(config.keys() - {"mode", "expires", "together"}):
-        raise _bad(f"{unknown[0][:80]!r} is not known in config; mode, expires and together are")
+    if unknown := sorted(config.keys() - _CONFIG):
+        raise _bad(f"{unknown[0][:80]!r} is not known in config; {', '.join(sorted(_CONFIG))} are")
     mode, expires = config.get("mode", MODES[0]), config.get("expires")
     if mode not in MODES:
         raise _bad(f"the mode {str(mode)[:80]!r} is none of {', '.join(MODES)}")
     together = _together(config.get("together", TOGETHER)) if mode == "batched" else 1
-    form = Form(cloudevents.NAME, wrapped=mode != "binary", together=together)
+    form = with_graph(
+        Form(cloudevents.NAME, wrapped=mode != "binary", together=together), _graph(config), _bindings(config)
+    )
     return form, times.LAST if expires is None else times.expiry(str(expires), now)
+
+
+_CONFIG = {"mode", "expires", "together", "graph", "bindings"}
+
+
+def _graph(config: dict[str, Any]) -> str | None:
+    return None if config.get("graph") is None else str(config["graph"])
+
+
+def _bindings(config: dict[str, Any]) -> bool:
+    """Its values are strings, as the specification has them; JSON's own are taken too."""
+    asked = config.get("bindings", False)
+    if str(asked).lower() not in ("true", "false"):
+        raise _bad(f"bindings is true or false, not {str(asked)[:80]!r}")
+    return str(asked).lower() == "true"
 
 
 def _together(asked: object) -> int:
@@ -216,4 +234,8 @@ def _config_document(subscription: Subscription) -> dict[str, Any]:
         found["together"] = str(form.together)
     if subscription.expires is not None:
         found["expires"] = times.timestamp(subscription.expires)
+    if form.graph:
+        found["graph"] = form.graph
+    if form.bindings:
+        found["bindings"] = "true"
     return found

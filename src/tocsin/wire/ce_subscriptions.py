@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tocsin.matching.resolving import as_said
 from tocsin.mediation import ce_filters
+from tocsin.mediation.graph_forms import SYNTAXES
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.refusal import Refusal
 from tocsin.model.secret import Secret, sink_secret
@@ -24,7 +25,13 @@ _FEATURES = {
     "protocols": [ce_documents.PROTOCOL],
     "filters": list(ce_filters.DIALECTS),
     "sinkcredentials": ["PLAIN", "ACCESSTOKEN"],
-    "config": {"mode": list(ce_documents.MODES), "expires": "a time or a duration", "together": "2 to 1000"},
+    "config": {
+        "mode": list(ce_documents.MODES),
+        "expires": "a time or a duration",
+        "together": "2 to 1000",
+        "graph": list(SYNTAXES),
+        "bindings": ["true", "false"],
+    },
 }
 
 

@@ -30,16 +30,16 @@ class DeclarationHandlers:
         return _json(Page([d.SpaceDocument.of(space) for _, space in found], None))
 
     async def space(self, request: Request) -> Response:
-        return self._space(_named(request, SPACES))
+        return self._space(named(request, SPACES))
 
     async def declare_space(self, request: Request) -> Response:
         asked: d.SpaceRequest = await self._read(request, d.SpaceRequest)
-        name = _named(request, SPACES)
+        name = named(request, SPACES)
         await self._broker.declare(asked.space(name))
         return self._space(name)
 
     async def withdraw_space(self, request: Request) -> Response:
-        await self._broker.declare(Withdrawn("space", _named(request, SPACES)))
+        await self._broker.declare(Withdrawn("space", named(request, SPACES)))
         return Response(status_code=204)
 
     async def types(self, request: Request) -> Response:
@@ -69,16 +69,16 @@ class DeclarationHandlers:
         return _json(Page(items, page[-1] if len(page) == limit else None))
 
     async def producer(self, request: Request) -> Response:
-        return self._producer(_named(request, PRODUCERS))
+        return self._producer(named(request, PRODUCERS))
 
     async def declare_producer(self, request: Request) -> Response:
         asked: d.ProducerRequest = await self._read(request, d.ProducerRequest)
-        address = _named(request, PRODUCERS)
+        address = named(request, PRODUCERS)
         await self._broker.declare(asked.producer(address))
         return self._producer(address)
 
     async def withdraw_producer(self, request: Request) -> Response:
-        await self._broker.declare(Withdrawn("producer", _named(request, PRODUCERS)))
+        await self._broker.declare(Withdrawn("producer", named(request, PRODUCERS)))
         return Response(status_code=204)
 
     def _space(self, name: str) -> Response:
@@ -97,7 +97,7 @@ class DeclarationHandlers:
         raise NotImplementedError
 
 
-def _named(request: Request, below: str) -> str:
+def named(request: Request, below: str) -> str:
     """What the path ends in, exactly: the router drops a last line feed, and puts U+FFFD for what is no UTF-8."""
     raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
     try:

@@ -1,9 +1,11 @@
 """What the doors ask of the node about what is declared to it."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration
+from tocsin.model.identity import SubscriptionId
 
 
 class DeclarationsPort(Protocol):
@@ -19,4 +21,10 @@ class DeclarationsPort(Protocol):
 
     async def declare(self, what: Declaration) -> None:
         """Returns when it is on disk; refuses what cannot be, and to change a space that subscriptions use."""
+        ...
+
+    async def declare_meaning(
+        self, what: Declaration, *, dry_run: bool = False
+    ) -> Sequence[tuple[SubscriptionId, str]]:
+        """An ontology or a lifting, or that there is none; which subscriptions are suspended by that, and why."""
         ...

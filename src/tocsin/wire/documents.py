@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from tocsin.matching.wording import filter_text, topic_text
 from tocsin.mediation import ce_filters, cloudevents, times
 from tocsin.mediation.dialects import outgoing
+from tocsin.mediation.graph_forms import with_graph
 from tocsin.mediation.operations import Renew, Start, Subscribe
 from tocsin.model.filters import Filter, TopicIs
 from tocsin.model.identity import Instant
@@ -43,9 +44,10 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """What `consumer` is sent, of the topics that match; every topic without `topic`. All `filters` must hold as well.
 
     A filter is an object of one dialect: those of the CloudEvents Subscriptions API (exact, prefix, suffix, all, any,
-    not, sql), and `urn:tocsin:dialect:` + topic, content-topic, type, action, producer, xpath, items, jsonpath, sparql.
-    In CloudEvents unless another `dialect` is named; `mode` is how those are sent, and `binary` is raw in SOAP. A batch
-    has up to `together` events. With `thin` it is told where each can be fetched, and not its data.
+    not, sql), and `urn:tocsin:dialect:` + topic, content-topic, type, action, producer, xpath, items, jsonpath, sparql,
+    graph-pattern. In CloudEvents unless another `dialect` is named; `mode` is how those are sent, and `binary` is raw
+    in SOAP. A batch has up to `together` events. With `thin` it is told where each can be fetched, and not its data.
+    `graph` (turtle, n-quads, json-ld, rdf-xml) has it sent the event graph, `bindings` what the variables stand for.
     """
 
     consumer: Annotated[str, Meta(min_length=1, max_length=2048)]
@@ -61,6 +63,8 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     consent: bool = False
     together: Annotated[int, Meta(ge=1, le=1000)] | None = None
     thin: bool = False
+    graph: str | None = None
+    bindings: bool = False
 
     def normalised(self, now: Instant) -> Subscribe:
         return Subscribe(
@@ -77,7 +81,8 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
         wrapped = self.mode != "binary" and (rules.wrapped is not None or not rules.is_soap)
         together = self.together or (TOGETHER if self.mode == "batched" else 1)
         soap = "1.2" if rules.is_soap else None
-        return Form(rules.name, soap, rules.addressing, wrapped, together=together, thin=self.thin)
+        form = Form(rules.name, soap, rules.addressing, wrapped, together=together, thin=self.thin)
+        return with_graph(form, self.graph, self.bindings)
 
     def _filters(self) -> tuple[Filter, ...]:
         filters = ce_filters.read(self.filters)
@@ -123,6 +128,8 @@ class SubscriptionDocument(Struct, frozen=True):
     consent: bool = False
     thin: bool | UnsetType = UNSET  # told where it is so
     asked: list[dict[str, Any]] | UnsetType = UNSET  # where topics are not all
+    graph: str | UnsetType = UNSET
+    bindings: bool | UnsetType = UNSET
 
     @classmethod
     def of(cls, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> "SubscriptionDocument":
@@ -141,6 +148,8 @@ class SubscriptionDocument(Struct, frozen=True):
             subscription.consumer is not None and subscription.consumer.consent,
             subscription.form.thin or UNSET,
             _asked(subscription.filters),
+            subscription.form.graph or UNSET,
+            subscription.form.bindings or UNSET,
         )
 
 

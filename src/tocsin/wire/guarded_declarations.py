@@ -1,7 +1,10 @@
 """Declarations as one principal sees them: everybody may read them, who manages everything declares."""
 
+from collections.abc import Sequence
+
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration
+from tocsin.model.identity import SubscriptionId
 from tocsin.wire.declarations_port import DeclarationsPort
 
 
@@ -21,6 +24,12 @@ class GuardedDeclarations:
     async def declare(self, what: Declaration) -> None:
         self._must_manage_everything("declare spaces, types, categories or producers")
         await self._broker.declare(what)
+
+    async def declare_meaning(
+        self, what: Declaration, *, dry_run: bool = False
+    ) -> Sequence[tuple[SubscriptionId, str]]:
+        self._must_manage_everything("declare ontologies or liftings")
+        return await self._broker.declare_meaning(what, dry_run=dry_run)
 
     def _must_manage_everything(self, what: str) -> None:
         raise NotImplementedError

@@ -10,7 +10,9 @@ from tocsin.wire import (
     declarations_documents,
     documents,
     interactions_documents,
+    meaning_documents,
     openapi_declarations,
+    openapi_meaning,
     openapi_notifiers,
     openapi_trace,
     openapi_world,
@@ -33,6 +35,7 @@ _KINDS = (
     documents.DeadLetterDocument,
     documents.TopicDocument,
     *declarations_documents.KINDS,
+    *meaning_documents.KINDS,
     *openapi_notifiers.KINDS,
     *openapi_trace.KINDS,
     pull_documents.PullPointRequest,
@@ -279,6 +282,7 @@ _PATHS: dict[str, Any] = {
     "/api/notifications/{offset}/{index}": _PLACE
     | {"get": _operation("The data that a thin notice tells of, or as an event for who accepts one", None)},
     **openapi_declarations.paths(_operation),
+    **openapi_meaning.paths(_operation),
     **openapi_world.paths(_operation),
     "/api/status": {"get": _operation("What the node has done and is doing", None)},
 }
@@ -304,4 +308,6 @@ _FIELDS = {
     "secret": "The name of a secret: messages are signed with it or carry it",
     "consent": "The consumer is asked before anything is sent to it",
     "thin": "The consumer is told where each notification can be fetched, without its data",
+    "graph": "The event graph is sent in this syntax: turtle, n-quads, json-ld or rdf-xml; as published without",
+    "bindings": "What the variables of a graph pattern stand for is told with each event",
 }
