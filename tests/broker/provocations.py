@@ -11,7 +11,7 @@ from tests.broker.speech import FULL
 from tocsin.mediation import namespaces as ns
 
 Row = tuple[str, str]  # operation, empty where it is not of one alone, and reason
-Stage = Literal["plain", "fixed", "full", "guarded"]
+Stage = Literal["plain", "fixed", "full", "guarded", "meaning"]
 Made = Literal["", "subscription", "pull point", "registration"]
 DOORS: dict[Made, str] = {
     "": "/broker",
@@ -152,6 +152,13 @@ WSN_1_2: dict[Row, Provocation] = _BOTH_WSN | {
 }
 
 
+_NO_EVENT = (
+    "<n:Notify><n:NotificationMessage><n:Message>"
+    '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><o:Nothing r:nodeID="H" xmlns:o="urn:o#"/></r:RDF>'
+    "</n:Message></n:NotificationMessage></n:Notify>"
+)
+
+
 def _at_onvif(said: Provocation) -> Provocation:
     """There an id is no part of the address, but a header."""
     return replace(said, door="/onvif/events")
@@ -163,6 +170,7 @@ ONVIF: dict[Row, Provocation] = {row: _at_onvif(said) for row, said in WSN_1_3.i
     ("", "not-allowed"): Provocation("<tev:CreatePullPointSubscription/>", "may not", stage="guarded", who="eve"),
     ("", "unknown-operation"): Provocation("<tev:Dance/>", "Dance"),
     ("", "malformed"): Provocation("<n:Notify/>", "NotificationMessage", door="/onvif/events"),
+    ("", "bad-event-graph"): Provocation(_NO_EVENT, "urn:o#Nothing", door="/onvif/events", stage="meaning"),
 }
 
 

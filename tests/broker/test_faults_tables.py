@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 from lxml import etree
@@ -74,11 +75,20 @@ class Brokers:
                 known(data, "max", Right("manage"), Right("subscribe"))
                 known(data, "eve")
             self._started[stage] = BrokerProcess.start(data, IMPATIENT | self._settings.get(stage, {}))
+            if stage == "meaning":
+                _declare_ontology(self._started[stage])
         return self._started[stage]
 
     def close(self) -> None:
         for each in self._started.values():
             each.kill()
+
+
+def _declare_ontology(broker: BrokerProcess) -> None:
+    text = b"<urn:o#Thing> a <http://www.w3.org/2002/07/owl#Class> ."
+    asked = Request(f"{broker.url}/api/ontologies/o", text, {"Content-Type": "text/turtle"}, method="PUT")
+    with urlopen(asked, timeout=60) as answer:
+        assert answer.status == 200
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,14 @@ from uuid import uuid4
 import msgspec
 import pytest
 from pyoxigraph import RdfFormat, parse
+from tests.broker import people
 from tests.broker.acts import IMPATIENT, call
 from tests.broker.conftest import Start
 from tests.broker.shell import BrokerProcess, document, wait_until
 from tests.broker.sink import Sink
 
 from tocsin import Client, ClientError
+from tocsin.model.access import Right
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
@@ -235,6 +237,19 @@ async def test_what_contradicts_itself_is_refused(
 async def test_other_media_types_are_refused(auction: BrokerProcess, http: HttpClient) -> None:
     refused = await declare(http, auction, "wrong", "a,b", kind="text/csv")
     assert refused.status == 400 and "application/rdf+xml" in document(refused.body)["detail"]
+
+
+async def test_who_may_not_declare_is_refused_before_anything_is_read(
+    tmp_path: Path, start: Start, http: HttpClient
+) -> None:
+    people.known(tmp_path / "data", "eve", Right("subscribe"), Right("publish"))
+    node = start(tmp_path / "data", IMPATIENT | {"access-on": "true"})
+    for path in ("ontologies/o", "liftings/l"):
+        at, kind = f"{node.url}/api/{path}", (("Content-Type", "text/turtle"),)
+        assert (await http.request("PUT", at, kind + people.basic("eve"), b"<")).status == 403
+        assert (await http.request("PUT", at, kind, b"<")).status == 401
+        assert (await http.request("DELETE", at, people.basic("eve"))).status == 403
+        assert (await http.request("GET", at, people.basic("eve"))).status == 404
 
 
 @pytest.mark.parametrize("dialect", ["wsn-1.3", "wse-2004-08", "cloudevents"])

@@ -65,6 +65,7 @@ def test_subscriptions_are_listed_paused_resumed_and_cancelled(broker: str, aler
     assert (found["consumer"], found["state"], found["delivered"]) == (CONSUMER, "active", 0)
     (listed,) = said("subscriptions", *at)["items"]
     assert listed == found
+    assert said("subscriptions", "list", *at)["items"] == [found]
     assert said("subscriptions", "pause", name, *at)["state"] == "paused"
     shown = tocsin("subscriptions", *at, COLUMNS="300").stderr
     assert all(word in shown for word in (name, "cloudevents", "paused", CONSUMER, "topic flood", "dead letters"))

@@ -39,6 +39,8 @@ def test_ontologies(broker: str, tmp_path: Path) -> None:
     consumer = ("--to", "http://127.0.0.1:9/", *at)
     made = said("subscribe", *consumer, "--pattern", "(_:H, ?1, (Selling, target, owl:Thing))")
     gone = said("subscribe", *consumer, "--sparql", "ASK { _:H a g:Tree }", "--namespace", "g=urn:g#", "--plain")
+    shown_whole = tocsin("subscriptions", "show", made["id"], *at).stderr
+    assert '{"urn:tocsin:dialect:graph-pattern":' in shown_whole
     file.write_text(RAKE)
     would = tocsin("ontology", "declare", "garden", str(file), "--dry-run", *at).stderr
     assert "would declare garden" in would and "a subscription would be suspended" in would and gone["id"] in would

@@ -57,7 +57,7 @@ def test_the_status_has_the_reason_and_the_way_back(broker: Broker) -> None:
     at = ("--as", "cloudevents", "--broker", broker.url())
     said = " ".join(inside("status", "s1", *at).stderr.split())
     assert said.startswith(f"suspended: {REASON}; lease until {LEASE}; `tocsin resume s1 ")
-    assert said.endswith("makes it active again")
+    assert said.endswith("makes it active again, once that is put right")
     assert json.loads(inside("status", "s1", "--json", *at).stdout)["reason"] == REASON
 
 

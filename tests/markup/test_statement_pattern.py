@@ -186,13 +186,20 @@ def test_filters(text: str, tests: tuple[Test, ...]) -> None:
         ("(_:H, ?1, (A, p, xsd:string), regex(?1, 'a', 'k'))", 40, "no flag"),
         ("(_:H, ?1, (A, p, xsd:string), regex(?1, '[a][a-z-[b]]'))", 40, "RE2 cannot take"),
         (f"(_:H, ?1, (A, p, xsd:string), regex(?1, '{'a' * 1001}'))", 40, "longer than 1000"),
+        ("(_:H, ?1, (A, p, xsd:string), regex(?1, '(.{30}){30}'))", 40, "repeat less"),
+        ("(_:H, ?1, (A, p, xsd:string), regex(?1, '" + r"\\pL|" * 50 + "'))", 40, "more than 49 classes of Unicode"),
+        (
+            "(_:H, ?1, (A, p, xsd:string), regex(?1, 'a{900}|b{900}'), regex(?1, 'c{900}|d{900}|e{900}|f{900}'))",
+            68,
+            "too large together",
+        ),
         ("(_:H, 'a, (A, p, B))", 6, "does not end"),
         ("(_:H, ?1, (A, p, B)) %", 21, "cannot stand here"),
         ("(_:H, '\\z', (A, p, xsd:string))", 6, "means no character"),
         ("(_:H, '\\uD800', (A, p, xsd:string))", 6, "no character D800"),
         ("(_:H, '\ud800', (A, p, xsd:string))", 7, "half of a character"),
         (f"(_:H, ?1, (A, p, xsd:int), {'(' * 65}?1 < 3{')' * 65})", 92, "nested deeper"),
-        (" " * 65537, 65536, "longer than"),
+        (" " * 16385, 16384, "longer than"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_the_place(text: str, position: int, why: str) -> None:

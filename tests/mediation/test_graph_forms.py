@@ -52,3 +52,8 @@ def test_the_header_of_soap() -> None:
     assert block.tag == "{urn:tocsin:policy}Bindings"
     assert [(each.get("name"), each.text) for each in block] == [("?a", "<urn:x>"), ("?<b", '"1 & 2"')]
     assert bindings_block("") == b""
+
+
+@pytest.mark.parametrize("told", ["", "{}", "of our own", "[1]", '{"a": 1}'])
+def test_what_a_publisher_calls_bindings_is_no_header(told: str) -> None:
+    assert bindings_block(told) == b""

@@ -1,5 +1,7 @@
 """RDF in, event graphs out: the restrictions of OPS s3.1, and the meta-statements of s3.2."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +11,8 @@ from tests.semantics.events import AUCTION, NOTHING_DECLARED, TYPE, XSD, A, stat
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics import event_draft, rdf_lines
+from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.event_checks import _ALLOWED
 from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
 from tocsin.semantics.event_reading import check_event, event_of_quads, read_event, read_events_nquads
 from tocsin.semantics.rdf_lines import Statement
@@ -19,8 +23,11 @@ _:s a :Customer ; :name "Jinling Wang", "王"@ZH .
 """
 
 
+PREFIXES = f"@prefix : <{A}> . @prefix xsd: <{XSD}> . @prefix rdf: <{TYPE.removesuffix('type')}> ."
+
+
 def read(turtle: str) -> EventGraph:
-    return read_event(f"@prefix : <{A}> . {turtle}".encode(), "text/turtle", AUCTION)
+    return read_event(f"{PREFIXES} {turtle}".encode(), "text/turtle", AUCTION)
 
 
 def refusal(turtle: str) -> str:
@@ -87,6 +94,27 @@ def test_nodes_without_a_label_have_the_same_name_each_time() -> None:
     assert read(nested) == read(nested)
 
 
+def test_many_nodes_without_a_label_are_numbered_at_once() -> None:
+    many = "_:H a :Selling ; :target " + ", ".join(["[ a :Product ]"] * 5_000)
+    began = process_time()
+    assert (
+        len(read(f"# {'0123456789abcde ' * 50_000}\n{many}, _:0123456789abcdef. _:0123456789abcdef a :Product.").arcs)
+        == 5_001
+    )
+    assert process_time() - began < 1
+
+
+def test_what_publishers_say_is_remembered_within_limits() -> None:
+    """Ever new sets of classes, each of which is allowed."""
+    model = ConceptModel(AUCTION.ontologies)
+    classes = [A + "Selling", A + "Customer", A + "Product", A + "Computer", A + "Desktop", A + "Company"]
+    several = [tuple(classes[(at + n) % 6] for n in range(20)) for at in range(6)]
+    for each in several:
+        graph = EventGraph((Vertex("_:H", each), Vertex('"x"', (XSD + "string",), "x")), (Arc(0, A + "name", 1),))
+        check_event(graph, model)
+    assert not _ALLOWED[model]
+
+
 def test_a_literal_is_a_vertex_at_each_arc_and_a_statement_is_said_once() -> None:
     event = read("_:H a :Selling; :seller _:a, _:b. _:a a :Customer; :name 'x', 'x'. _:b a :Customer; :name 'x'.")
     assert [each.term for each in event.vertexes] == ["_:H", "_:a", "_:b", '"x"', '"x"']
@@ -123,6 +151,15 @@ def test_the_home_vertex(turtle: str, home: str) -> None:
         ("_:H a :Selling ; :seller _:b . _:b a :Product .", "with the vertex _:b (Product); allowed: (Selling, seller"),
         ("_:H a :Selling ; :seller :somebody .", "(owl:Thing); allowed: (Selling, seller, Customer)"),
         ("_:H a :Desktop ; :price 'x' .", 'the literal "x" (xsd:string); allowed: (Product, price, xsd:decimal)'),
+        (
+            "_:H a :Desktop ; rdf:value 'x'^^:size .",
+            f'the datatype size of the literal "x"^^<{A}size> is in no ontology',
+        ),
+        (
+            "_:H a :Desktop ; :price [ a xsd:decimal ] .",
+            "the vertex _:b1 is a thing, and xsd:decimal a datatype; write",
+        ),
+        (f"_:H a {', '.join(f':c{n}' for n in range(101))} .", "the vertex _:H has 101 classes; at most 100"),
         ("_:H a :Customer ; :name <<( :a :b :c )>> .", "a triple within a triple"),
         ("_:H a :Customer ; :name 'x'@en--ltr .", "base direction"),
     ],

@@ -2,7 +2,7 @@
 
 from time import process_time
 
-from tocsin.semantics.known_names import SHOWN, known_names
+from tocsin.semantics.known_names import MOST_SEEN, SHOWN, known_names
 
 
 def test_the_nearest_name_is_asked_for_whatever_its_case() -> None:
@@ -24,6 +24,18 @@ def test_of_very_many_the_likely_ones_are_compared() -> None:
     assert known_names("Weathr", [*names, *map(str, range(900)), "weather"][1_000:]).startswith(
         "did you mean 'weather'?"
     )
+
+
+def test_names_are_written_only_as_far_as_they_are_looked_at() -> None:
+    written = list[str]()
+
+    def shown(name: str) -> str:
+        written.append(name)
+        return name.upper()
+
+    assert known_names("x", map(str, range(9_000)), shown).endswith(", 9 and 8,990 more")
+    assert len(written) == MOST_SEEN
+    assert known_names("weathr", ["weather"], shown) == "did you mean 'WEATHER'? there are: WEATHER"
 
 
 def test_where_there_are_none() -> None:

@@ -46,6 +46,8 @@ async def test_who_manages_some_topics_declares_nothing_and_reads_all(who: Princ
     with pytest.raises(Refusal, match="ontologies") as refusal:
         await guarded.declare_meaning(Ontology("o"), dry_run=True)
     assert refusal.value.reason == "not-allowed"
+    with pytest.raises(Refusal, match="ontologies"):
+        guarded.check_may_declare()
     assert guarded.known is bare.known and guarded.categories_of_world
 
 

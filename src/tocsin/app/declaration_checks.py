@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from msgspec import msgpack
 from msgspec.structs import replace
 from pyoxigraph import NamedNode
 
@@ -25,6 +26,8 @@ MOST_ONTOLOGIES = 256
 MOST_LIFTINGS = 1_000
 MOST_TERMS = 50_000  # of each kind in an ontology
 MOST_STATEMENTS = 200_000
+MOST_WRITTEN = 32 << 20  # bytes of an ontology in the log; by prefixes, a short document has long names
+MOST_PROPERTIES = 50_000  # of all ontologies together; an index has room for 65,535 that are asked for
 MOST_NAMES = 50_000  # of a hierarchy, each with its parents
 MOST_PARENTS = 64
 MOST_CATEGORIES = 64
@@ -212,6 +215,16 @@ def _check_ontology(asked: Ontology) -> None:
     ):
         if len(found) > most:
             raise Refusal("too-large", f"the ontology has {len(found):,} {kind}; at most {most:,} are taken")
+    if (written := len(msgpack.encode(asked))) > MOST_WRITTEN:
+        text = f"the ontology has {written:,} bytes with all names written out; at most {MOST_WRITTEN:,} are taken"
+        raise Refusal("too-large", f"{text}: use shorter IRIs, or take it apart")
+
+
+def check_together(ontologies: Iterable[Ontology]) -> None:
+    found = len({name for each in ontologies for name, _ in each.properties})
+    if found > MOST_PROPERTIES:
+        text = f"the ontologies would have {found:,} properties together; at most {MOST_PROPERTIES:,} are taken"
+        raise Refusal("too-large", f"{text}: declare fewer, or withdraw an ontology first")
 
 
 def _check_name(what: str, name: str) -> None:

@@ -1,13 +1,20 @@
 """Event graphs at the door: what says to be RDF must be an event that the ontologies allow."""
 
+from tocsin.matching.event_graphs import SMALL, read_once
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.known import Known
 from tocsin.model.lifting import Lifting
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.event_reading import read_event, syntax_of
+from tocsin.semantics.event_checks import check_event
+from tocsin.semantics.event_reading import syntax_of
 
 _RDF_XML, _ROOT = "application/rdf+xml", "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
+
+
+def takes_long(told: Notification, known: Known) -> bool:
+    """Too long for the loop: a mebibyte of RDF is read in seconds."""
+    return len(told.payload.data) > SMALL and (bool(known.liftings) or _may_be_rdf(told))
 
 
 def check_event_graph(told: Notification, known: Known, unknown_properties: bool = False) -> None:
@@ -16,7 +23,8 @@ def check_event_graph(told: Notification, known: Known, unknown_properties: bool
     if known.ontologies and _may_be_rdf(told):
         media_type = _rdf_type(evidence)
         if media_type is not None:
-            read_event(told.payload.data, media_type, known.concepts, unknown_properties)
+            graph = read_once(told.payload.data, media_type, known.concepts)
+            check_event(graph, known.concepts, unknown_properties)
             return
     lifting = _strict(evidence, known)
     if lifting is not None and evidence.no_graph:

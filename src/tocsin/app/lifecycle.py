@@ -87,6 +87,7 @@ async def open_node(
         _remember_recent(node, reader)
         if node.needs_kernels():
             await warmed(report)
+        await node.read_ontologies()
         tcp = TcpSender(timeout=settings.delivery.timeout, guard=guard)
         stack.push_async_callback(tcp.close)
         deliverer = _deliverer(node, Senders(client, tcp))

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
-from tocsin.app.declaration_checks import check_among, formed, graphs_in, is_known
+from tocsin.app.declaration_checks import check_among, check_together, formed, graphs_in, is_known
 from tocsin.app.declaring import Declaring
-from tocsin.app.event_checks import check_event_graph
+from tocsin.app.event_checks import check_event_graph, takes_long
 from tocsin.app.kernels import warmed
 from tocsin.app.pulling import PullPoints
 from tocsin.app.sending import Sending
@@ -15,7 +16,7 @@ from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graph_reading import query_of
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration, Withdrawn
-from tocsin.model.filters import Graph
+from tocsin.model.filters import Filter, Graph
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.lifting import Lifting
 from tocsin.model.notification import Notification
@@ -48,7 +49,7 @@ class Meaning(Declaring):
     def __init__(self, known: Known) -> None:
         super().__init__(known)
         self._meaning = asyncio.Lock()  # one change is looked through at a time
-        self._looked = False  # at those that were there at the start
+        self._looked = False  # at all that stand, since the last change
         self._meanwhile: dict[SubscriptionId, Subscription] | None = None  # changed while it is
 
     def subscription(self, subscription: str) -> Subscription:
@@ -62,6 +63,14 @@ class Meaning(Declaring):
             await self.declare_meaning(what)
         else:
             await super().declare(what)
+
+    async def ready_for(self, filters: Iterable[Filter]) -> None:
+        """Graph patterns may ask for what RDF itself has, without any ontology."""
+        if any(True for _ in graphs_in(filters)):
+            await warmed(self.report)
+
+    def check_may_declare(self) -> None:
+        """Everybody who gets here may."""
 
     async def declare_meaning(self, what: Declaration, *, dry_run: bool = False) -> Sequence[Broken]:
         """What becomes of standing subscriptions: those that ask for what is no more are suspended, each with why."""
@@ -78,12 +87,21 @@ class Meaning(Declaring):
             after.declare(what)
             broken = await self._looked_through(after)
             if not dry_run:
+                self._looked = False  # should this end before its time, those that are left are suspended later
                 await self._declare_all((what,))
                 await self._suspend_all(broken)
+                self._looked = True
             return broken
 
+    async def read_ontologies(self) -> None:
+        """Before anybody publishes: a large model takes a while. One that is refused today can still be withdrawn."""
+        try:
+            await asyncio.to_thread(lambda: self.known.concepts)
+        except Refusal as refusal:
+            self.report(f"the ontologies cannot be used: {refusal.text}")
+
     async def suspend_broken(self) -> None:
-        """Once, after a start: the change may have been on disk when those it breaks were not yet."""
+        """After a start, and a call that failed: the change may be on disk when those it breaks are not yet."""
         if self._looked:
             return
         async with self._meaning:
@@ -100,16 +118,20 @@ class Meaning(Declaring):
         finally:
             self._meanwhile = None
 
-    def check_event_graphs(self, notifications: Sequence[Notification]) -> None:
-        """Whoever publishes what the ontologies do not allow is told at once, with the vertex."""
-        if not self._ahead.ontologies and not self._ahead.liftings:
-            return
-        for each in notifications:
-            try:
-                check_event_graph(each, self._ahead, self.settings.meaning.unknown_properties)
-            except Refusal as refusal:
-                where = f"message {each.index} (they count from 0): " if len(notifications) > 1 else ""
-                raise Refusal(refusal.reason, f"{where}{refusal.text}", refusal.about) from None
+    async def check_event_graphs(self, notifications: Sequence[Notification]) -> bool:
+        """Whoever publishes what the ontologies do not allow is told at once, with the vertex.
+
+        Whether others may have published meanwhile: what is long is read beside the loop.
+        """
+        known = self._ahead
+        if not known.ontologies and not known.liftings:
+            return False
+        check, unknown = partial(_check_all, notifications, known), self.settings.meaning.unknown_properties
+        if any(takes_long(each, known) for each in notifications):
+            await asyncio.to_thread(check, unknown)
+            return True
+        check(unknown)
+        return False
 
     def _note_change(self, subscription: Subscription) -> None:
         if self._meanwhile is not None:
@@ -128,8 +150,18 @@ class Meaning(Declaring):
                 raise
 
 
+def _check_all(notifications: Sequence[Notification], known: Known, unknown_properties: bool) -> None:
+    for each in notifications:
+        try:
+            check_event_graph(each, known, unknown_properties)
+        except Refusal as refusal:
+            where = f"message {each.index} (they count from 0): " if len(notifications) > 1 else ""
+            raise Refusal(refusal.reason, f"{where}{refusal.text}", refusal.about) from None
+
+
 def _checked(after: Known, standing: Iterable[Subscription]) -> list[Broken]:
     """Also whether the ontologies are right together, and all liftings with them."""
+    check_together(after.ontologies.values())
     for each in after.liftings.values():
         check_lifting(each, after.concepts)
     return list(broken_by(after.concepts, standing))

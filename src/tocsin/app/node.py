@@ -95,7 +95,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
         self.duplicates = Duplicates(settings.limits.dedup_window)
         self.topic_counts = TopicCounts.load(store)
         self.judges, self.current = judges, CurrentMessages(store.current_messages)
-        feeding = Feeding(base_url, judges, sending.unjudged, sending.filters.delivered)
+        feeding = Feeding(base_url, judges, sending.unjudged, sending.unwritten, sending.filters.delivered)
         self.pulling = PullPoints(store, settings, self.now, feeding)
         self.topic_space = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed)
         self.publishers = Registrations(store.registrations, guard, base_url, self.now)
@@ -134,17 +134,20 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
         if isinstance(reading, Envelope) and (proof := reading.headers.get("security")) is not None:
             body, reading = without_security(body, proof), None
         now, pull_point = self.now(), self.addressee(door)
-        at = Position(self.name, self.log.next_offset)
-        record = Accepted(at, now, door, dialect, headers, principal, new_cause(), body)
+        record = Accepted(
+            Position(self.name, self.log.next_offset), now, door, dialect, headers, principal, new_cause(), body
+        )
         notifications = normalise(record, reading)
         for notification in said_to_all(notifications):
             self.topic_space.check(notification.topic)
         check_expiry(notifications)
         self.check_content_topics(said_to_all(notifications))
-        self.check_event_graphs(notifications)
         if allowed is not None:
             for notification in notifications:
                 allowed(notification)
+        if await self.check_event_graphs(notifications):
+            record = msgspec.structs.replace(record, at=Position(self.name, self.log.next_offset), when=self.now())
+            notifications = normalise(record)
         key = key_of_all(notifications, pull_point, principal)
         if key is not None and (first := self.duplicates.first(key, now)) is not None:
             self.repeated += 1
@@ -152,7 +155,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
             return
         future = self.log.append(encode(record))
         waited = notifications if pull_point is None else Addressed(pull_point, notifications)
-        self._waiting.append((future, at.offset, waited))
+        self._waiting.append((future, record.at.offset, waited))
         if self._direct is not None:
             self._direct.tell()
         if key is not None:
@@ -196,6 +199,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
         return made
 
     async def subscribe(self, request: Subscribe, *, owner: str | None = None) -> Subscription:
+        await self.ready_for(request.filters)
         consumer = self.at_home(request.consumer) or request.consumer
         for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check(endpoint, request.form)
@@ -221,6 +225,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
 
     async def replace(self, subscription: str, request: Subscribe) -> Subscription:
         """Asks for something else from now on; what waits already was asked for, and goes where it was to go."""
+        await self.ready_for(request.filters)
         old = self.subscription(subscription)
         if (notifier := notifier_of(old)) is not None:
             raise Refusal("in-use", f"by it the notifier {notifier!r} tells its service; change the notifier instead")

@@ -41,6 +41,7 @@ class Feeding(NamedTuple):
     base_url: str
     judges: Judges
     unjudged: Callable[[Notification, Subscription, str], None]
+    unwritten: Callable[[Notification, Subscription, Exception], None]
     wanted: Callable[[SubscriptionId], None]
 
 
@@ -50,6 +51,9 @@ class Fed(NamedTuple):
     subscription: SubscriptionId
     pull_point: str
     notification: Notification
+
+
+Found = tuple[Notification, str | Exception | None]  # why it could not be judged, or not be written
 
 
 class Feeds:
@@ -84,8 +88,15 @@ class Feeds:
         for said, (found, _) in matched:
             for each in found:
                 if each.id not in put_off and (point := pulled_by(each)) is not None:
-                    self._feeding.wanted(each.id)
-                    yield Fed(each.id, point, with_meaning(said, each, self._known))
+                    yield from self._fed(said, each, point)
+
+    def _fed(self, said: Notification, subscription: Subscription, point: str) -> Iterator[Fed]:
+        told = _told(said, subscription, self._known)
+        if isinstance(told, Exception):
+            self._feeding.unwritten(said, subscription, told)
+        else:
+            self._feeding.wanted(subscription.id)
+            yield Fed(subscription.id, point, told)
 
     def _matched(self, notification: Notification) -> Matched:
         self._feeding.judges.in_loop.begin()
@@ -172,14 +183,17 @@ class Feeds:
         found, stop = await asyncio.to_thread(self._wanted, name, at, stop)
         if self.lagging.get(name) == at and (point := pulled_by(self._standing[name])) is not None:
             for each, problem in found:
-                if problem is None:
-                    self._feeding.wanted(SubscriptionId(name))
-                    self._put(point, name, each)
-                else:
-                    self._feeding.unjudged(each, self._standing[name], problem)
+                match problem:
+                    case None:
+                        self._feeding.wanted(SubscriptionId(name))
+                        self._put(point, name, each)
+                    case str():
+                        self._feeding.unjudged(each, self._standing[name], problem)
+                    case _:
+                        self._feeding.unwritten(each, self._standing[name], problem)
             self.lagging[name] = stop
 
-    def _wanted(self, name: str, start: int, stop: int) -> tuple[list[tuple[Notification, str | None]], int]:
+    def _wanted(self, name: str, start: int, stop: int) -> tuple[list[Found], int]:
         """Each as of the state it met, and where the page ends, by records or by bytes.
 
         What is older than the subscription meets its first state.
@@ -187,7 +201,7 @@ class Feeds:
         history = self._store.history(SubscriptionId(name))
         offsets, known = [change.at.offset for change in history], self._store.known_along(start, stop)
         page = Stretch(stop)
-        found: list[tuple[Notification, str | None]] = []
+        found: list[Found] = []
         left = PAGE_BYTES
         with contextlib.closing(LogReader(self._log)) as reader:
             for offset, payload in page.of(reader.kept_frames(start, stop)):
@@ -205,11 +219,20 @@ class Feeds:
 
     def _wanted_by(
         self, subscription: Subscription, notifications: Sequence[Notification], known: Known
-    ) -> Iterator[tuple[Notification, str | None]]:
-        """Also those of which that cannot be told, and why."""
+    ) -> Iterator[Found]:
+        """Also those of which that cannot be told, or that cannot be written, and why."""
         for each in notifications:
             try:
                 if matches(subscription, each, known, self._feeding.judges.aside, self._feeding.base_url):
-                    yield with_meaning(each, subscription, known), None
+                    told = _told(each, subscription, known)
+                    yield (each, told) if isinstance(told, Exception) else (told, None)
             except Undecided as problem:
                 yield each, str(problem)
+
+
+def _told(said: Notification, subscription: Subscription, known: Known) -> Notification | Exception:
+    """Whatever cannot be written for one of them is not to stop the others."""
+    try:
+        return with_meaning(said, subscription, known)
+    except Exception as problem:
+        return problem

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from tocsin.flow.flow import Flow, normalise, unmade
+from tocsin.flow.flow import Flow, normalise, unmade, with_meaning
 from tocsin.flow.pull_points import pulled_by
 from tocsin.matching.known import Known
 from tocsin.model.delivery import Delivery
@@ -41,8 +41,18 @@ class Remaking:
         if said is None or subscription is None:
             return letter
         if (pull_point := pulled_by(subscription)) is not None:
-            return Refilling(letter, pull_point, subscription.id, said)
+            return self._refilling(letter, pull_point, said, subscription)
         return msgspec.structs.replace(letter, delivery=self._made(said, subscription))
+
+    def _refilling(
+        self, letter: DeadLetter, pull_point: str, said: Notification, subscription: Subscription
+    ) -> DeadLetter | Refilling:
+        known = self._known(said, subscription)
+        try:
+            told = said if known is None else with_meaning(said, subscription, known)
+        except Exception as problem:
+            return msgspec.structs.replace(letter, delivery=unmade(said, subscription, problem))
+        return Refilling(letter, pull_point, subscription.id, told)
 
     def _made(self, said: Notification, subscription: Subscription) -> Delivery:
         try:

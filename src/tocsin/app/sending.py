@@ -242,6 +242,12 @@ class Sending:
         self.bury(made, outcome)
         self.filters.died(outcome)
 
+    def unwritten(self, notification: Notification, subscription: Subscription, problem: Exception) -> None:
+        """The same for what its filter wants, but not as the subscriber wants to have it: no fault of the filter."""
+        made = unmade(notification, subscription, problem)
+        now, detail = Instant(time.time_ns()), made.body.decode()
+        self.bury(made, Outcome(made.match, made.at, made.index, now, "dead", 0, detail))
+
     def bury(self, delivery: Delivery, outcome: Outcome) -> None:
         self._told.append(outcome)
         self._bury(delivery, outcome, 0)

@@ -12,6 +12,7 @@ from tocsin.cli import filter_options as asked_for
 from tocsin.cli import options
 from tocsin.cli.connection import Connection, connected, read
 from tocsin.cli.output import WRONG_USE, fail, give, say, until_signalled
+from tocsin.cli.payloads import media_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,9 @@ def publish(
     topic: Annotated[str, typer.Option(help="a/b, or {namespace}a/b.")] = "",
     producer: Annotated[str, typer.Option(help="Who publishes: a URI.")] = "",
     kind: Annotated[str | None, typer.Option("--type", help="The CloudEvents type.")] = None,
-    media_type: Annotated[str | None, typer.Option(help="By default what the file's name or first byte says.")] = None,
+    media_type: Annotated[
+        str | None, typer.Option(help="By default what the file's name (.ttl, .xml) or first byte says.")
+    ] = None,
     message_id: Annotated[str | None, typer.Option("--id", help="The message id; repeating it is harmless.")] = None,
     content_topic: Annotated[
         str, typer.Option(metavar="SPACE:POINT", help="A point of an information space, e.g. weather:Troy,NY/29/48.9.")
@@ -59,7 +62,7 @@ def publish(
     async def work(client: "Client") -> None:
         name = await client.publish(
             payload,
-            media_type=media_type or _media_type(file, payload),
+            media_type=media_type or media_type_of(file, payload),
             topic=found,
             producer=producer,
             kind=kind,
@@ -177,8 +180,8 @@ def status(connection: Connection, subscription: Subscription, json: options.Jso
             give({"expires": found.expires or None, "state": found.state or None, "reason": found.reason or None})
         elif found.state == "suspended":
             again = connection.command("resume", subscription)
-            because = f": {found.reason}" if found.reason else ""
-            say(f"suspended{because}; lease until {until}; {again} makes it active again")
+            because, once = (f": {found.reason}", ", once that is put right") if found.reason else ("", "")
+            say(f"suspended{because}; lease until {until}; {again} makes it active again{once}")
         elif found.state:
             say(f"{found.state} until {until}")
         else:
@@ -200,7 +203,7 @@ def pause(connection: Connection, subscription: Subscription) -> None:
 
 
 def resume(connection: Connection, subscription: Subscription) -> None:
-    """Go on with a subscription that was paused."""
+    """Go on with a subscription that was paused or suspended."""
 
     async def work(client: "Client") -> None:
         await client.resume(subscription)
@@ -424,11 +427,3 @@ def _tell_lease(lease: "Lease", json: bool) -> None:
         give({"id": lease.id, "address": lease.address, "expires": lease.expires})
     else:
         say(f"subscribed until {lease.expires or 'further notice'}: {lease.address}")
-
-
-def _media_type(name: str, payload: bytes) -> str:
-    if name.endswith(".json") or payload.lstrip()[:1] in (b"{", b"["):
-        return "application/json"
-    if name.endswith(".xml") or payload.lstrip()[:1] == b"<":
-        return "application/xml"
-    return "text/plain"

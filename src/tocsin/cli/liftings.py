@@ -80,6 +80,8 @@ def check(
     except Refusal as refusal:
         fail(f"{file}: {refusal.text}", WRONG_USE)
     say(f"{file} lifts {found.syntax} of {', '.join(found.types) or 'any type'}")
+    if not known.ontologies:
+        say("its paths, classes and properties were not looked at: name the ontologies it uses with --ontology FILE")
 
 
 def _tell(changed: dict[str, Any], json: bool, words_: str) -> None:

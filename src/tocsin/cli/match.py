@@ -58,12 +58,13 @@ def match(
 
 def _run(ontologies: list[Path], subscriptions: Path, events: Path, explain: bool, json: bool) -> None:
     from tocsin.cli.match_files import read_events, read_ontologies, read_subscriptions
+    from tocsin.cli.told import counted
 
     known = read_ontologies(ontologies)
     model = known.concepts
     asked = read_subscriptions(subscriptions, known)
     classes, properties = (_count(known, kind) for kind in ("classes", "properties"))
-    say(f"{classes:,} classes, {properties:,} properties, {len(asked):,} subscriptions")
+    say(f"{classes:,} classes, {properties:,} properties, {counted(len(asked), 'subscription')}")
     matched, count, pairs = _matcher(asked, model), 0, 0
     for name, event in read_events(events, model):
         found, undecided = matched(event)
@@ -76,7 +77,7 @@ def _run(ontologies: list[Path], subscriptions: Path, events: Path, explain: boo
         count, pairs = count + 1, pairs + len(found)
         if count % _EVERY == 0:
             say(f"{count:,} events")
-    say(f"{count:,} events, {pairs:,} matches")
+    say(f"{counted(count, 'event')}, {counted(pairs, 'match', 'matches')}")
 
 
 def _count(known: "Known", kind: str) -> int:

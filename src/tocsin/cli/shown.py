@@ -8,6 +8,8 @@ from tocsin.cli.output import give
 from tocsin.client import Received
 from tocsin.model.notification import Notification
 
+BINDINGS = "bindings"  # the CloudEvents extension; in SOAP they are a header, which --json shows in the body
+
 
 def show_received(received: Received, json: bool) -> None:
     """What tells of an end is shown by who hears of it."""
@@ -27,7 +29,8 @@ def show_received(received: Received, json: bool) -> None:
 def show_notification(notification: Notification) -> None:
     producer = notification.producer or "an unnamed producer"
     title = f"{notification.topic}  from {producer}  ({notification.dialect})"
-    _show(title, notification.payload.data, notification.id)
+    bindings = notification.attribute(BINDINGS)
+    _show(title, notification.payload.data, f"{notification.id}  {bindings}" if bindings else notification.id)
 
 
 def _show(title: str, body: bytes, below: str = "") -> None:
@@ -48,4 +51,5 @@ def notification_parts(notification: Notification) -> dict[str, str | None]:
         "type": None if notification.type is None else str(notification.type),
         "media_type": notification.payload.media_type,
         "data": notification.payload.data.decode(errors="replace"),
+        **({"bindings": bindings} if (bindings := notification.attribute(BINDINGS)) else {}),
     }

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
+from msgspec.json import encode
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +18,7 @@ from tocsin.cli.output import give, say, words
 application = typer.Typer(help="The subscriptions of a broker.", invoke_without_command=True)
 
 Identity = Annotated[str, typer.Argument(metavar="ID", help="The subscription's id, or its address.")]
+Limit = Annotated[int, typer.Option(help="How many at most.", min=1)]
 STYLES = {"paused": "yellow", "suspended": "red"}
 COUNTERS = {"waiting": "waiting", "delivered": "delivered", "dead_letters": "dead letters"}
 PULL_POINTS = "/broker/pullpoints/"
@@ -28,13 +30,16 @@ MAILBOX = ["any ()"]  # matches nothing by itself
 def subscriptions(
     connection: Connection,
     context: typer.Context,
-    limit: Annotated[int, typer.Option(help="How many at most.", min=1)] = 1000,
+    limit: Limit = 1000,
     json: options.Json = False,
 ) -> None:
     """List the subscriptions: who is told of what, until when, what waits, was delivered, or could not be."""
     context.obj = connection
-    if context.invoked_subcommand is not None:
-        return
+    if context.invoked_subcommand is None:
+        _list(connection, limit, json)
+
+
+def _list(connection: Connection, limit: int, json: bool) -> None:
     found, more = pages(connection, "/api/subscriptions", limit)
     if json:
         give({"items": found, "more": more})
@@ -45,6 +50,13 @@ def subscriptions(
     show_list(_table(found), _lines(found))
     if more:
         say(f"there are more than these {limit}: ask with a larger --limit")
+
+
+@application.command("list", hidden=True)
+@asking
+def listed(connection: Connection, context: typer.Context, limit: Limit = 1000, json: options.Json = False) -> None:
+    """The same, for who is used to the `list` of other commands."""
+    _list(joined(connection, context), limit, json)
 
 
 @application.command()
@@ -80,7 +92,7 @@ def pause(connection: Connection, context: typer.Context, name: Identity, json: 
 @application.command()
 @asking
 def resume(connection: Connection, context: typer.Context, name: Identity, json: options.Json = False) -> None:
-    """Go on with a subscription that was paused."""
+    """Go on with a subscription that was paused or suspended."""
     found = ask(joined(connection, context), "POST", f"{_path(name)}/resume")
     give(found) if json else say(f"resumed {_id(name)}")
 
@@ -150,7 +162,9 @@ def _shown(value: object) -> str:
         case None | "" | []:
             return "none"
         case list():
-            return ", ".join(map(str, value))
+            return ", ".join(map(_shown, value))
+        case dict():
+            return encode(value).decode()
         case int():
             return f"{value:,}"
     return str(value)

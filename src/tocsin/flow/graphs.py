@@ -1,6 +1,7 @@
 """Delivery by meaning: the event graph in the place of the payload, and what the variables of patterns stand for."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import cast
 
 import msgspec
@@ -31,9 +32,17 @@ def with_meaning(notification: Notification, subscription: Subscription, known: 
     if form.bindings:
         told = _with_bindings(told, form, _bindings(subscription.filters, event, known.concepts))
     if form.graph and event is not None:
-        data = write_event(event, cast(Syntax, form.graph), _used(known.concepts.prefixes, event))
-        told = replace(told, payload=Payload(SYNTAXES[form.graph], data))
+        write = _write_small if len(event.vertexes) <= FEW else _write_large
+        told = replace(told, payload=Payload(SYNTAXES[form.graph], write(event, form.graph, known.concepts)))
     return told
+
+
+def _written(event: EventGraph, syntax: str, model: ConceptModel) -> bytes:
+    return write_event(event, cast(Syntax, syntax), _used(model.prefixes, event))
+
+
+FEW = 64  # vertexes
+_write_small, _write_large = lru_cache(512)(_written), lru_cache(8)(_written)  # many may want the same
 
 
 def _used(prefixes: Mapping[str, str], event: EventGraph) -> dict[str, str]:

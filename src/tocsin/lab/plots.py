@@ -62,13 +62,14 @@ def grouped_bars(
 
 class Panel(Struct, frozen=True):
     """Lines by name, each a sequence of points (x, y); `colours` are numbers for those that look alike in all panels.
-    Lines of one colour are told apart by their marks."""
+    Lines of one colour are told apart by their marks. Without `ticks` the x axis has those of whole decades."""
 
     title: str
     x: str
     y: str
     lines: Mapping[str, Sequence[tuple[float, float]]]
     colours: Mapping[str, int] = {}
+    ticks: Sequence[float] = ()
 
 
 def log_log(path: Path, title: str, rows: Sequence[Sequence[Panel]]) -> None:
@@ -128,6 +129,8 @@ def _draw_lines(axes: "Axes", panel: Panel) -> None:
             linewidth=1,
         )
     axes.set(xscale="log", yscale="log", xlabel=panel.x, ylabel=panel.y)
+    if panel.ticks:
+        axes.set_xticks(panel.ticks, [f"{each:g}" for each in panel.ticks])
     axes.minorticks_off()
     _whole_decades(axes, [y for points in panel.lines.values() for _, y in points if y > 0])
     axes.set_title(panel.title, fontsize=9)

@@ -42,7 +42,7 @@ def race(
     counts = {name: calls or _calls_in(work, slice_ms, clock) for name, work in contestants.items()}
     samples: dict[str, list[int]] = {name: [] for name in contestants}
     names = list(contestants)
-    with _frozen_gc():
+    with frozen_gc():
         cost = _clock_cost(clock)
         for turn in range(rounds):
             for name in _rotated(names, turn):
@@ -106,7 +106,7 @@ def _rotated(names: list[str], by: int) -> list[str]:
 
 
 @contextmanager
-def _frozen_gc() -> Iterator[None]:
+def frozen_gc() -> Iterator[None]:
     was_on = gc.isenabled()
     gc.collect()
     gc.freeze()

@@ -8,7 +8,7 @@ from tocsin.markup.conditions import ExpressionError
 
 LONGEST = 16384
 DEEPEST = 64
-MOST_EFFORT = 10_000  # a text is read while others wait: about so many words, and what costs as much
+MOST_EFFORT = 8_000  # a text is read while others wait: about so many words, and what costs as much
 _OF_LEVEL = 10
 _LOCAL = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
 # Possessive where a failure later could make the rest be read in many ways.
@@ -39,7 +39,9 @@ class Words:
         self._left = MOST_EFFORT
         self.kind, self.word, self.at = "", "", 0
         if len(text) > LONGEST:
-            raise ExpressionError(text, LONGEST, f"longer than {LONGEST} characters; write shorter prefixes, or two filters")
+            raise ExpressionError(
+                text, LONGEST, f"longer than {LONGEST} characters; write shorter prefixes, or two filters"
+            )
         if not text.isascii():
             self._check_characters()
         self.advance()

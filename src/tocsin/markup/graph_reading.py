@@ -9,7 +9,6 @@ from tocsin.markup.sparql_pattern import parse_sparql
 from tocsin.markup.statement_pattern import parse_pattern
 from tocsin.model.filters import Graph
 
-
 _LONG = 1024  # characters: a pattern takes many times the memory of its text
 
 

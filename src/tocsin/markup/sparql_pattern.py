@@ -175,7 +175,9 @@ class _Reader:
         """All filters of a group are asked of all that is in it (SPARQL 1.1 s5.2.2)."""
         if not filters:
             return branches
-        formula = Both(tuple(part for each, _ in filters for part in (each.parts if isinstance(each, Both) else (each,))))
+        formula = Both(
+            tuple(part for each, _ in filters for part in (each.parts if isinstance(each, Both) else (each,)))
+        )
         self._check_bound({asked.variable: asked.at for asked in reversed(one_by_one(formula))}, branches)
         several = ways(formula, MOST_ALTERNATIVES + 1)
         if len(branches) * len(several) > MOST_ALTERNATIVES:

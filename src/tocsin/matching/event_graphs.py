@@ -1,6 +1,7 @@
 """The event graph of a notification: its payload read as RDF, or lifted by what is declared for its type."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Protocol
 
 from msgspec import UNSET
@@ -9,6 +10,7 @@ from tocsin.markup.xml import Element
 from tocsin.matching.known import Known
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
+from tocsin.semantics.concept_model import ConceptModel
 from tocsin.semantics.event_graph import EventGraph
 from tocsin.semantics.event_reading import read_event, syntax_of
 from tocsin.semantics.lifting import lift
@@ -37,12 +39,25 @@ def event_graph_of(said: Said) -> EventGraph | str:
     payload = said.notification.payload
     try:
         if syntax_of(payload.media_type) is not None:
-            return read_event(payload.data, payload.media_type, said.known.concepts, unknown_properties=True)
+            return read_once(payload.data, payload.media_type, said.known.concepts)
         if said.document is not None and said.document.tag == _RDF_ROOT:
-            return read_event(payload.data, _RDF_XML, said.known.concepts, unknown_properties=True)
+            return read_once(payload.data, _RDF_XML, said.known.concepts)
         return _lifted(said)
     except Refusal as refusal:
         return f"the payload is no event graph: {refusal.text}"
+
+
+def read_once(data: bytes, media_type: str, model: ConceptModel) -> EventGraph:
+    """For the door, for those who ask for patterns, and for each who is sent the graph; with unknown properties."""
+    return (_read_small if len(data) <= SMALL else _read_large)(data, media_type, model)
+
+
+def _read(data: bytes, media_type: str, model: ConceptModel) -> EventGraph:
+    return read_event(data, media_type, model, unknown_properties=True)
+
+
+SMALL = 8 << 10  # bytes: a graph takes many times the memory of its text
+_read_small, _read_large = lru_cache(512)(_read), lru_cache(8)(_read)
 
 
 def _lifted(said: Said) -> EventGraph | str:

@@ -32,10 +32,14 @@ def with_graph(form: Form, syntax: str | None, bindings: bool) -> Form:
 
 def bindings_block(told: str) -> bytes:
     """The header of SOAP that has them: variables with what they stand for, as N-Triples has it."""
-    if not told:
+    try:
+        found = _decode(told or "{}")
+    except msgspec.MsgspecError:  # a publisher's own attribute of that name
+        found = {}
+    if not found:
         return b""
     each = b"<t:Binding name=%b>%b</t:Binding>"
-    inner = b"".join(each % (xml.attribute(name), xml.text(term)) for name, term in _decode(told).items())
+    inner = b"".join(each % (xml.attribute(name), xml.text(term)) for name, term in found.items())
     return b'<t:Bindings xmlns:t="%b">%b</t:Bindings>' % (POLICY.encode(), inner)
 
 

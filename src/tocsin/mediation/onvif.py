@@ -234,6 +234,7 @@ FAULTS = Faults(
         "not-allowed": _ter.one("NotAuthorized"),
         "unknown-operation": _ter.one("ActionNotSupported"),
         "malformed": _ter.one("InvalidArgVal"),
+        "bad-event-graph": _ter.one("InvalidArgVal"),
     },
     wsn_1_3.FAULTS.of,
     base_fault=wsn_1_3.FAULTS.base_fault,

@@ -19,6 +19,7 @@ from tocsin.semantics.ontology_vocabulary import (
 Hierarchy = Mapping[str, tuple[str, ...]]
 Ends = Mapping[str, tuple[tuple[str, str], ...]]
 Short = Callable[[str], str]
+DEEPEST = 200  # levels: an event of many deep classes would be checked for long
 MOST_SHOWN = 10  # of a way round
 _TOPS = THING_NAMES | LITERAL_NAMES
 
@@ -51,13 +52,19 @@ def check_defined(
 
 def parents_first(kind: str, parents: Hierarchy, short: Short) -> list[str]:
     try:
-        return list(TopologicalSorter(parents).static_order())
+        ordered = list(TopologicalSorter(parents).static_order())
     except CycleError as problem:
         way = list(map(short, reversed(problem.args[1])))
         shown = " under ".join(way if len(way) <= MOST_SHOWN else [*way[:MOST_SHOWN], "...", way[-1]])
         raise Refusal(
             "bad-ontology", f"{way[0]} is above itself: {shown}. A {kind} cannot be; take one step out (OPS s3.2)"
         ) from None
+    depths: dict[str, int] = {}
+    for name in ordered:
+        depths[name] = 1 + max((depths[each] for each in parents.get(name, ())), default=0)
+        if depths[name] > DEEPEST:
+            raise Refusal("bad-ontology", f"the {kind} {short(name)} is {DEEPEST} levels down; take levels out")
+    return ordered
 
 
 def datatypes(ordered: Iterable[str], classes: Hierarchy, short: Short) -> frozenset[str]:
@@ -134,8 +141,8 @@ def _check_kind(model: Concepts, name: str, object_: str) -> None:
 
 
 def _check_unmixed(model: Concepts, name: str, pairs: Collection[tuple[str, str]]) -> None:
-    literals = {subject: object_ for subject, object_ in pairs if model.is_datatype(object_)}
-    things = {subject: object_ for subject, object_ in pairs if not model.is_datatype(object_)}
+    literals = {subject: object_ for subject, object_ in sorted(pairs) if model.is_datatype(object_)}
+    things = {subject: object_ for subject, object_ in sorted(pairs) if not model.is_datatype(object_)}
     if not (literals and things):
         return
     # Who states no range permits everything, and says nothing that others could contradict.

@@ -18,6 +18,7 @@ from tocsin.semantics.ontology_vocabulary import (
 )
 
 MOST_REMEMBERED = 2_000_000  # names in closures, and answers; deep hierarchies have very many
+MOST_CLASSES = 16  # in an answer that is remembered
 Iris = tuple[str, ...]
 
 
@@ -63,8 +64,21 @@ class ConceptModel:
         return self._classes.keys()
 
     @property
+    def datatypes(self) -> Collection[str]:
+        return [name for name in self._classes if name in self._datatypes]
+
+    @property
     def properties(self) -> Collection[str]:
         return self._properties.keys()
+
+    @cached_property
+    def own_classes(self) -> list[str]:
+        """Those that the ontologies declare, without what RDF and OWL have of themselves."""
+        return sorted({name for each in self.ontologies for name, _ in each.classes})
+
+    @cached_property
+    def own_properties(self) -> list[str]:
+        return sorted({name for each in self.ontologies for name, _ in each.properties})
 
     @property
     def individuals(self) -> Collection[str]:
@@ -110,7 +124,8 @@ class ConceptModel:
         found = self._allowed.get(asked)
         if found is None:
             found = self._permits(*asked)
-            if len(self._allowed) < MOST_REMEMBERED // 20 and self.has_property(property_):
+            few = len(asked[0]) + len(asked[2]) <= MOST_CLASSES and len(self._allowed) < MOST_REMEMBERED // 20
+            if few and self.has_property(property_):
                 self._allowed[asked] = found
         return found
 
@@ -129,14 +144,6 @@ class ConceptModel:
     def statements_of(self, property_: str) -> tuple[MetaStatement, ...]:
         """Those that are stated, taken over from a property above, or follow from there being none."""
         return tuple(MetaStatement(subject, property_, object_) for subject, object_ in self._ends.get(property_, ()))
-
-    def is_below(self, lower: MetaStatement, upper: MetaStatement) -> bool:
-        """Whether `upper` is an ancestor of `lower`, or the same."""
-        return (
-            upper.subject in self.classes_above(lower.subject)
-            and upper.property in self.properties_above(lower.property)
-            and upper.object in self.classes_above(lower.object)
-        )
 
     def named(self, text: str, prefixes: Mapping[str, str]) -> str:
         """The IRI that is meant by `<IRI>`, `prefix:name` or a bare name, with the caller's prefixes first."""
@@ -168,11 +175,11 @@ class ConceptModel:
 
     def _permits(self, subject_classes: Iris, property_: str, object_classes: Iris) -> bool:
         by_subject = self._objects.get(property_, {})
-        objects = frozenset().union(*map(self.classes_above, object_classes))
         return any(
-            not objects.isdisjoint(by_subject[subject])
+            not self.classes_above(object_).isdisjoint(by_subject[subject])
             for each in subject_classes
             for subject in self.classes_above(each) & by_subject.keys()
+            for object_ in object_classes
         )
 
     def _remember(self, kind: str, iri: str, found: frozenset[str]) -> frozenset[str]:

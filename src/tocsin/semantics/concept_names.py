@@ -18,10 +18,10 @@ class Names:
     usual prefixes of RDF and OWL are what they are."""
 
     def __init__(self, ontologies: Iterable[Ontology] = ()) -> None:
-        self._of: dict[str, dict[str, str]] = {}  # prefix -> namespace -> the ontology that says so
+        self._of: dict[str, dict[str, None]] = {}  # namespaces of a prefix, in order
         for each in ontologies:
             for prefix, namespace in each.prefixes:
-                self._of.setdefault(prefix, {}).setdefault(namespace, each.name)
+                self._of.setdefault(prefix, {}).setdefault(namespace)
         declared = {prefix: next(iter(namespaces)) for prefix, namespaces in self._of.items()}
         self.prefixes: Mapping[str, str] = MappingProxyType({**declared, **USUAL_PREFIXES})
         self._by_namespace = {namespace: prefix for prefix, namespace in reversed(list(self.prefixes.items()))}
@@ -47,12 +47,6 @@ class Names:
                 "unknown-name", f"{text[:200]}: there is no prefix {found[1]!r}; {known}. Write an IRI as <...>"
             )
         return canonical(namespace + found[2])
-
-    def clash(self, prefix: str) -> str:
-        """Which ontology's namespace a prefix stands for, where there are several to choose from."""
-        (namespace, name), *others = self._of.get(prefix, {"": ""}).items()
-        shown = f"the prefix {prefix!r} is <{namespace}> of the ontology {name!r}"
-        return f"{shown}; {', '.join(f'{other!r} has <{space}>' for space, other in others)}" if others else ""
 
     def _bare(self, name: str, prefixes: Mapping[str, str], terms: Collection[str]) -> str:
         if (own := prefixes.get("")) is not None:

@@ -10,8 +10,8 @@ from tocsin.semantics.concept_model import ConceptModel
 from tocsin.semantics.event_graph import EventGraph, Vertex
 from tocsin.semantics.known_names import known_names
 
-_Statement = tuple[tuple[str, ...], str, tuple[str, ...]]
-_MOST_REMEMBERED = 100_000
+_Statement = tuple[tuple[str, ...], str, tuple[str, ...], bool]  # between these classes; to a thing, or to a literal
+_MOST_REMEMBERED, _MOST_CLASSES = 100_000, 16  # of what publishers say: statements, and classes in one
 _MOST_LISTED = 5
 _LONGEST_SHOWN = 200
 _ALLOWED: WeakKeyDictionary[ConceptModel, set[_Statement]] = WeakKeyDictionary()
@@ -23,7 +23,7 @@ def check_event(graph: EventGraph, model: ConceptModel, unknown_properties: bool
     if not model:
         return
     vertexes = graph.vertexes
-    said = {(vertexes[arc.source].classes, arc.property, vertexes[arc.target].classes) for arc in graph.arcs}
+    said = {_said(vertexes[arc.source], arc.property, vertexes[arc.target]) for arc in graph.arcs}
     allowed = _ALLOWED.setdefault(model, set())
     if not graph.arcs or not said <= allowed:
         _check(graph, model, unknown_properties, allowed)
@@ -34,24 +34,34 @@ def _check(graph: EventGraph, model: ConceptModel, unknown_properties: bool, all
         _check_classes(vertex, model)
     for arc in graph.arcs:
         source, target = graph.vertexes[arc.source], graph.vertexes[arc.target]
-        said = source.classes, arc.property, target.classes
+        said = _said(source, arc.property, target)
         if said in allowed:
             continue
         if model.has_property(arc.property):
-            if not model.allows(*said):
+            if not model.allows(source.classes, arc.property, target.classes):
                 _refuse(source, arc.property, target, model)
         elif unknown_properties:
             continue
         else:
-            raise _unknown("property", arc.property, _named(source, model), model.properties, model)
-        if len(allowed) < _MOST_REMEMBERED:
+            raise _unknown("property", arc.property, _named(source, model), model.own_properties, model)
+        if len(allowed) < _MOST_REMEMBERED and len(source.classes) + len(target.classes) <= _MOST_CLASSES:
             allowed.add(said)
 
 
+def _said(source: Vertex, name: str, target: Vertex) -> _Statement:
+    return source.classes, name, target.classes, target.lexical is None
+
+
 def _check_classes(vertex: Vertex, model: ConceptModel) -> None:
-    for each in vertex.classes if vertex.lexical is None else ():
-        if not model.has_class(each):
-            raise _unknown("class", each, f"the vertex {vertex.term[:_LONGEST_SHOWN]}", model.classes, model)
+    owner = f"the {'vertex' if vertex.lexical is None else 'literal'} {vertex.term[:_LONGEST_SHOWN]}"
+    for each in vertex.classes:
+        is_datatype = model.is_datatype(each)
+        if vertex.lexical is not None and not is_datatype:
+            raise _unknown("datatype", each, owner, model.datatypes, model)
+        if vertex.lexical is None and is_datatype:
+            raise _bad(f"{owner} is a thing, and {model.short(each)} a datatype; write a literal, or name a class")
+        if vertex.lexical is None and not model.has_class(each):
+            raise _unknown("class", each, owner, model.own_classes, model)
 
 
 def _refuse(source: Vertex, name: str, target: Vertex, model: ConceptModel) -> NoReturn:
@@ -78,7 +88,7 @@ def _named(vertex: Vertex, model: ConceptModel) -> str:
 def _unknown(what: str, iri: str, owner: str, known: Collection[str], model: ConceptModel) -> Refusal:
     word = model.short(iri)
     return _bad(
-        f"the {what} {word[:_LONGEST_SHOWN]} of {owner} is in no ontology; {known_names(word, map(model.short, known))}"
+        f"the {what} {word[:_LONGEST_SHOWN]} of {owner} is in no ontology; {known_names(word, known, model.short)}"
     )
 
 

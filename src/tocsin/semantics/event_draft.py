@@ -11,6 +11,7 @@ from tocsin.semantics.rdf_lines import Statement
 
 MOST_VERTEXES = 20_000
 MOST_ARCS = 100_000
+MOST_CLASSES = 100  # of a vertex
 TYPE = f"<{RDF}type>"
 THING = f"{OWL}Thing"
 Classes = Callable[[str], Sequence[str]]  # of an individual that an ontology names
@@ -85,6 +86,8 @@ def _vertex(term: str, stated: Sequence[str], individual: Classes) -> Vertex:
         return Vertex(term, _known_class(stated[0]))
     if term[0] == "_" and not stated:
         raise _bad(f"no class is stated of the vertex {term[:200]}; say `{term[:200]} rdf:type` and its class")
+    if len(stated) > MOST_CLASSES:
+        raise _bad(f"the vertex {term[:200]} has {len(stated):,} classes; at most {MOST_CLASSES} are taken")
     for each in stated:
         if each[0] != "<":
             raise _bad(f"the class of the vertex {term[:200]} is {each[:200]}; a class is an IRI")

@@ -34,6 +34,7 @@ _LARGE = 32 << 10  # bytes
 _NO_BRACKETS = bytes(set(range(256)) - set(b"{}[]"))
 _REMOTE_CONTEXT = "No LoadDocumentCallback"
 _Read = TypeVar("_Read")
+_HEXADECIMAL = re.compile(rb"(?<![0-9a-f])[0-9a-f]{16,32}(?![0-9a-f])")
 _MADE_UP = re.compile(r"_:[0-9a-f]{16,32}")  # how the parser calls nodes that have no label
 
 
@@ -182,7 +183,8 @@ def _n_triples(some: list[Quad | Triple], names: set[object]) -> str:
 def _numbered(statements: list[Statement], data: bytes) -> list[Statement]:
     """Nodes without a label are numbered, so that the same event is always read as the same graph."""
     labels = dict.fromkeys(term for subject, _, target in statements for term in (subject, target) if term[0] == "_")
-    made_up = [each for each in labels if _MADE_UP.fullmatch(each) and each[2:].encode() not in data]
+    stated = {found.decode() for found in _HEXADECIMAL.findall(data)}
+    made_up = [each for each in labels if _MADE_UP.fullmatch(each) and each[2:] not in stated]
     if not made_up:
         return statements
     free = (each for each in map("_:b{}".format, count(1)) if each not in labels)

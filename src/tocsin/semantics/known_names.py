@@ -1,6 +1,6 @@
 """What to say to somebody who asks for a name that there is not."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from heapq import nsmallest
 
@@ -9,16 +9,17 @@ MOST_SEEN, MOST_COMPARED = 5_000, 200  # names; a comparison takes long, a look 
 LONGEST_COMPARED = 64  # characters
 
 
-def known_names(asked: str, names: Iterable[str]) -> str:
-    """The nearest first, then some of them, then how many more there are."""
-    known = list(names)
-    more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+def known_names(asked: str, names: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """The nearest first, then some of them, then how many more there are; `shown` is how a name is written."""
+    listed = list(names)
+    known = list(map(shown, listed[:MOST_SEEN]))
+    more = f" and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else ""
     return f"{_meant(asked, known)}there are: {', '.join(known[:SHOWN]) or 'none'}{more}"
 
 
 def _meant(asked: str, known: list[str]) -> str:
     meant = asked[:LONGEST_COMPARED].casefold()
-    folded = {name.casefold(): name for name in known[:MOST_SEEN] if len(name) <= LONGEST_COMPARED}
+    folded = {name.casefold(): name for name in known if len(name) <= LONGEST_COMPARED}
     likely = nsmallest(
         MOST_COMPARED, folded, key=lambda name: (name[:1] != meant[:1]) * LONGEST_COMPARED + abs(len(name) - len(meant))
     )

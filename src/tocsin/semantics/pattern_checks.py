@@ -21,7 +21,7 @@ from tocsin.semantics.known_names import known_names
 from tocsin.semantics.ontology_vocabulary import LITERAL, RDF, THING, XSD
 
 _Names = tuple[str, ...]
-_MOST_REMEMBERED = 100_000
+_MOST_REMEMBERED, _MOST_CLASSES = 100_000, 16  # of what subscribers say: statements, and classes in one
 _MOST_LISTED = 5
 _LONGEST_SHOWN = 200
 _POSSIBLE: WeakKeyDictionary[ConceptModel, set[tuple[_Names, str, _Names]]] = WeakKeyDictionary()
@@ -43,7 +43,7 @@ def _check_pattern(pattern: GraphPattern, model: ConceptModel) -> None:
         said = classes[arc.source], arc.property, classes[arc.target]
         if said not in possible:
             _check_arc(arc, pattern, said, model)
-            if len(possible) < _MOST_REMEMBERED:
+            if len(possible) < _MOST_REMEMBERED and len(said[0]) + len(said[2]) <= _MOST_CLASSES:
                 possible.add(said)
     _check_shared(pattern, classes, model)
 
@@ -52,7 +52,7 @@ def _classes(vertex: PatternVertex, is_subject: bool, model: ConceptModel) -> _N
     """Those asked for, or what the vertex must be without any; refuses what no vertex can be."""
     for each in vertex.classes:
         if not model.has_class(each):
-            raise _unknown("class", each, vertex.name, model.classes, model)
+            raise _unknown("class", each, vertex.name, model.own_classes, model)
     datatypes = [each for each in vertex.classes if model.is_datatype(each)]
     literal = _literal_type(vertex)
     if is_subject and datatypes:
@@ -111,7 +111,7 @@ def _check_shared(pattern: GraphPattern, classes: list[_Names], model: ConceptMo
 def _check_arc(arc: PatternArc, pattern: GraphPattern, said: tuple[_Names, str, _Names], model: ConceptModel) -> None:
     source, target = pattern.vertexes[arc.source].name, pattern.vertexes[arc.target].name
     if not model.has_property(arc.property):
-        raise _unknown("property", arc.property, source, model.properties, model)
+        raise _unknown("property", arc.property, source, model.own_properties, model)
     if not model.could_hold(*said):
         subject, object_ = (" and ".join(map(model.short, names)) or "anything" for names in (said[0], said[2]))
         asked = f"({_shown(source)}, {_shown(target)}, ({subject}, {model.short(arc.property)}, {object_}))"
@@ -130,7 +130,7 @@ def _triple(each: MetaStatement, model: ConceptModel) -> str:
 
 def _unknown(what: str, iri: str, name: str, known: Collection[str], model: ConceptModel) -> Refusal:
     word = model.short(iri)
-    there = known_names(word, map(model.short, known))
+    there = known_names(word, known, model.short)
     return _bad(f"the {what} {_shown(word)} of {_shown(name)} is in no ontology; {there}")
 
 

@@ -23,6 +23,10 @@ class DeclarationsPort(Protocol):
         """Returns when it is on disk; refuses what cannot be, and to change a space that subscriptions use."""
         ...
 
+    def check_may_declare(self) -> None:
+        """Refuses who may not, before what it sent is read: that may take long."""
+        ...
+
     async def declare_meaning(
         self, what: Declaration, *, dry_run: bool = False
     ) -> Sequence[tuple[SubscriptionId, str]]:

@@ -25,10 +25,13 @@ class GuardedDeclarations:
         self._must_manage_everything("declare spaces, types, categories or producers")
         await self._broker.declare(what)
 
+    def check_may_declare(self) -> None:
+        self._must_manage_everything("declare ontologies or liftings")
+
     async def declare_meaning(
         self, what: Declaration, *, dry_run: bool = False
     ) -> Sequence[tuple[SubscriptionId, str]]:
-        self._must_manage_everything("declare ontologies or liftings")
+        self.check_may_declare()
         return await self._broker.declare_meaning(what, dry_run=dry_run)
 
     def _must_manage_everything(self, what: str) -> None:

@@ -40,12 +40,13 @@ class MeaningHandlers:
         """As JSON unless Turtle is asked for."""
         name = named(request, ONTOLOGIES)
         found = _of(self._broker.known.ontologies, "ontology", name)
-        if "turtle" not in request.headers.get("accept", ""):
-            return _json(d.OntologyDocument.of(found))
+        if TURTLE not in request.headers.get("accept", "").lower():
+            return await asyncio.to_thread(lambda: _json(d.OntologyDocument.of(found)))
         written = await asyncio.to_thread(write_ontology, found)
         return Response(written, media_type=TURTLE)
 
     async def declare_ontology(self, request: Request) -> Response:
+        self._broker.check_may_declare()
         name, syntax = named(request, ONTOLOGIES), _syntax(request)
         body = await read_body(request.scope, request.receive, self._broker.body_limit)
         what = await asyncio.to_thread(read_ontology, body, syntax, name)
@@ -67,6 +68,7 @@ class MeaningHandlers:
         return Response(write_lifting(_of(self._broker.known.liftings, "lifting", name)), media_type="application/json")
 
     async def declare_lifting(self, request: Request) -> Response:
+        self._broker.check_may_declare()
         name = named(request, LIFTINGS)
         body = await read_body(request.scope, request.receive, self._broker.body_limit)
         what = lifting_of_json(body, name, self._broker.known.concepts.prefixes)

@@ -131,6 +131,20 @@ def test_many_regular_expressions_are_asked_at_once() -> None:
     assert found(index, told("7", INTEGER), EMPTY) == []  # neither it nor its opposite
 
 
+def test_regular_expressions_come_and_go_in_thousands() -> None:
+    """Over several sets, with some that are too large for any."""
+    index, asked = GraphIndex(), {number: Like(f"x{number}-[0-9a-f]+y") for number in range(3_000)}
+    asked |= {3_000 + number: Like(rf"{number}\pL{{3}}z") for number in range(3)}
+    for number, like in asked.items():
+        index.add(number, asking(like))
+        if number % 500 == 0 and number < 3_000:
+            assert found(index, told(f"x{number}-ay"), EMPTY) == [number]
+    assert found(index, told("x2-ay x2999-ay 1aaaz"), EMPTY) == [2, 2999, 3001]
+    for number in range(2, 3_000):
+        index.remove(number, asking(asked[number]))
+    assert found(index, told("x1-ay x2-ay 2aaaz"), EMPTY) == [1, 3002]
+
+
 def test_tests_that_are_nested_deeply() -> None:
     test: Test = Compared(">", Value(Kind.NUMBER, 5.0))
     for _ in range(100):

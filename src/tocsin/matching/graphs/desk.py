@@ -22,6 +22,7 @@ class Desk:
     def __init__(self, most_visits: int = MOST_VISITS, most_steps: int = MOST_STEPS) -> None:
         self._round = 0
         self._masks: Words = np.zeros(0, np.uint64)
+        self._tried: Words = np.zeros(0, np.uint64)
         self._fresh: Numbers = np.zeros(0, np.uint32)
         self._local: Ints = np.zeros(0, np.int32)
         self._rows: Ints = np.zeros(0, np.int32)
@@ -45,7 +46,7 @@ class Desk:
             predicates.program_at, predicates.base_of, predicates.programs.array, predicates.doubles.array,
             sets_at, sets, ways_at, ways,
             loaded.vertexes, loaded.numbers, loaded.told, loaded.arcs,
-            self._masks, self._fresh, self._local, self._rows, self._ways, self._stamps, self._visits,
+            self._masks, self._tried, self._fresh, self._local, self._rows, self._ways, self._stamps, self._visits,
             self._found, self._limits, self._tale,
         )  # fmt: skip
         count, steps, gone = self._tale.tolist()
@@ -62,6 +63,7 @@ class Desk:
         connections = loaded.arcs.shape[1] * loader.ways.most
         self._round = self._round + 1 if self._round < LAST_ROUND else self._wiped()
         self._masks = _room(self._masks, len(predicates) * words)
+        self._tried = _room(self._tried, len(predicates) * words)
         self._fresh = _room(self._fresh, len(predicates))
         self._local = _room(self._local, loader.properties + 1)
         self._rows = _room(self._rows, count * (min(connections, loader.properties) + 1))

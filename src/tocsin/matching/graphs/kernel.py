@@ -187,35 +187,37 @@ def disconnect(arcs: Ints, below_at: Ints, below: Ints, local: Ints) -> None:
 
 
 @kernel
-def compute(
+def examine(
+    able: np.uint64,
+    word: int,
     predicate: int,
-    program_at: Ints,
-    base_of: Ints,
+    program: int,
     programs: Numbers,
     doubles: Doubles,
     vertexes: Ints,
     numbers: Doubles,
     masks: Words,
+    tried: Words,
     fresh: Numbers,
     now: int,
     words: int,
     stack: NDArray[np.int8],
-) -> None:
-    """The vertexes that have a predicate, when a search needs it first in this event."""
-    fresh[predicate] = now
-    for word in range(words):
-        masks[predicate * words + word] = ZERO
-    program, base = program_at[predicate], base_of[predicate]
-    if program < 0 or fresh[base] != now:
-        return
-    for word in range(words):
-        rest = masks[base * words + word]
-        while rest:
-            bit = lowest(rest)
-            rest &= rest - ONE
-            vertex = (word << 6) + int(bit)
-            if passes(vertex, program, programs, doubles, vertexes, numbers, masks, fresh, now, words, stack):
-                masks[predicate * words + word] |= ONE << bit
+) -> np.uint64:
+    """Of the vertexes of one word those that pass a program, which is run once in an event for each of them."""
+    start = predicate * words
+    if fresh[predicate] != now:
+        fresh[predicate] = now
+        for each in range(words):
+            masks[start + each] = tried[start + each] = ZERO
+    rest = able & ~tried[start + word]
+    tried[start + word] |= able
+    while rest:
+        bit = lowest(rest)
+        rest &= rest - ONE
+        vertex = (word << 6) + int(bit)
+        if passes(vertex, program, programs, doubles, vertexes, numbers, masks, fresh, now, words, stack):
+            masks[start + word] |= ONE << bit
+    return np.uint64(able & masks[start + word])
 
 
 @kernel
@@ -351,6 +353,7 @@ def _searcher(narrow: bool) -> Callable[..., Any]:
         told: Ints,
         arcs: Ints,
         masks: Words,
+        tried: Words,
         fresh: Numbers,
         local: Ints,
         rows: Ints,
@@ -428,17 +431,21 @@ def _searcher(narrow: bool) -> Callable[..., Any]:
                 visits[node] += 1
                 step, kind = nodes[base + at.STEP], nodes[base + at.PREDICATE] >> at.KIND_SHIFT
                 predicate = nodes[base + at.PREDICATE] & at.PREDICATE_MASK
-                if fresh[predicate] != now and kind != at.CLOSE and kind != at.END:
-                    compute(
-                        predicate, program_at, base_of, programs, doubles,
-                        vertexes, numbers, masks, fresh, now, words, stack,
-                    )  # fmt: skip
-                low, up, mask = level * words, (level + 1) * words, predicate * words
+                program = program_at[predicate]
+                mask = (predicate if program < 0 else base_of[predicate]) * words
+                known = fresh[mask // words] == now  # else no vertex of this event can have it
+                low, up = level * words, (level + 1) * words
                 fits = False
                 if kind == at.END:
                     fits = True
                 elif kind == at.START:
-                    fits = masks[mask] & ONE != ZERO
+                    able = masks[mask] & ONE if known else ZERO
+                    if able and program >= 0:
+                        able = examine(
+                            able, 0, predicate, program, programs, doubles,
+                            vertexes, numbers, masks, tried, fresh, now, words, stack,
+                        )  # fmt: skip
+                    fits = able != ZERO
                 else:
                     along = local[step & at.PROPERTY]
                     row = rows[bind[step >> at.SOURCE_SHIFT] * met + along] * words if along else 0
@@ -447,9 +454,14 @@ def _searcher(narrow: bool) -> Callable[..., Any]:
                         pass
                     elif kind == at.CLOSE:
                         fits = (ways[row + (other >> 6)] >> (np.uint64(other) & BITS)) & ONE != ZERO
-                    else:
+                    elif known:
                         for word in range(words):
                             able = ways[row + word] & masks[mask + word] & ~used[low + word]
+                            if able and program >= 0:
+                                able = examine(
+                                    able, word, predicate, program, programs, doubles,
+                                    vertexes, numbers, masks, tried, fresh, now, words, stack,
+                                )  # fmt: skip
                             left[up + word] = able
                             if able:
                                 fits = True

@@ -6,7 +6,7 @@ import numpy as np
 import re2
 
 from tocsin.markup.graph_pattern import Like, Test
-from tocsin.markup.regexes import expression
+from tocsin.markup.regexes import expression, weight_of
 from tocsin.matching.graphs.kernel import Ints
 from tocsin.matching.graphs.predicates import Predicates
 from tocsin.matching.graphs.tests import verdict
@@ -15,7 +15,7 @@ from tocsin.semantics.event_graph import Vertex
 from tocsin.semantics.literals import value_of
 
 FEW = 32  # so many new expressions are asked one by one, before sets are made anew
-TOGETHER = 2_000  # in one set
+TOGETHER, HEAVIEST = 50_000, 500  # instructions of one set, some tens of milliseconds; and of an expression in it
 ROOM = 64 << 20  # bytes for a set, which must never run out of them: it would find nothing
 
 
@@ -53,23 +53,36 @@ class Tellers:
             yield from (told[likes[each]][0] for each in found.Match(lexical) or () if likes[each] in told)
 
     def _keep_up(self) -> None:
-        """Sets take long to make: an expression that is new waits, one that is gone stays in."""
+        """Sets take long to make: an expression that is new waits for others, one that is gone stays in for a while."""
         self._version = self._predicates.told_version
         told = self._predicates.told
-        if sum(isinstance(each, Like) and each not in self._in_sets for each in told) > max(
-            FEW, len(self._in_sets) // 4
-        ):
-            likes = [each for each in told if isinstance(each, Like)]
-            self._sets = [_set_of(likes[at : at + TOGETHER]) for at in range(0, len(likes), TOGETHER)]
-            self._in_sets = set(likes)
+        likes = [each for each in told if isinstance(each, Like)]
+        if len(self._in_sets) > 2 * len(likes) + FEW:
+            self._sets, self._in_sets = [], set()
+        new = [each for each in likes if each not in self._in_sets and weight_of(each) <= HEAVIEST]
+        if len(new) > FEW:
+            last = self._sets.pop()[1] if self._sets else []
+            self._sets += _sets_of([each for each in last if each in told] + new)
+            self._in_sets = {each for _, together in self._sets for each in together}
         self._alone = [each for each in told if each not in self._in_sets]
 
 
-def _set_of(likes: list[Like]) -> tuple[re2.Set, list[Like]]:
+def _sets_of(likes: list[Like]) -> list[tuple[re2.Set, list[Like]]]:
+    parts, weight = [list[Like]()], 0
+    for each in likes:
+        weight += weight_of(each)
+        if weight > TOGETHER:
+            parts.append([])
+            weight = weight_of(each)
+        parts[-1].append(each)
+    return [(_set_of(part), part) for part in parts if part]
+
+
+def _set_of(likes: list[Like]) -> re2.Set:
     options = re2.Options()
     options.log_errors, options.max_mem = False, ROOM
     made = re2.Set.SearchSet(options)
     for each in likes:
         made.Add(expression(each))
     made.Compile()
-    return made, likes
+    return made

@@ -1,0 +1,174 @@
+"""What a node makes of ontologies: how much they may have, what is written, what a crash leaves, what waits."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from tests.app.test_pulled_graphs import kernels, say
+from tests.app.test_pulling import FORM, Engine, engine, running, soon_drained
+from tests.matching.graph_events import AUCTION, SELLING, pattern, turtle
+
+from tocsin.app import declaration_checks, lifecycle
+from tocsin.app.node import Node
+from tocsin.matching import event_graphs
+from tocsin.mediation.operations import Subscribe
+from tocsin.model.declared import Withdrawn
+from tocsin.model.filters import Not
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.notification import Notification
+from tocsin.model.ontology import Ontology
+from tocsin.model.refusal import Refusal
+
+__all__ = ["engine", "kernels", "soon_drained"]
+CHAIRS = pattern("(_:H, ?1, (Selling, target, Chair))")
+SMALLER = replace(AUCTION, classes=tuple(each for each in AUCTION.classes if not each[0].endswith("#Chair")))
+LONG = turtle("Selling", [("target", "Notebook")], "1") + b"#" * event_graphs.SMALL
+SHORT = turtle("Selling", [("target", "Notebook")], "2")
+
+
+def ontology(name: str, *properties: str) -> Ontology:
+    return Ontology(name, properties=tuple((f"urn:{each}", ()) for each in properties))
+
+
+async def test_all_together_have_so_many_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declaration_checks, "MOST_PROPERTIES", 3)
+    async with running(tmp_path) as node:
+        await node.declare(ontology("one", "a", "b"))
+        await node.declare(ontology("two", "b", "c"))
+        with pytest.raises(Refusal, match="4 properties together; at most 3") as refused:
+            await node.declare(ontology("three", "d"))
+        assert refused.value.reason == "too-large" and list(node.known.ontologies) == ["one", "two"]
+        await node.declare(Withdrawn("ontology", "two"))
+        await node.declare(ontology("three", "d"))
+
+
+async def test_what_is_known_is_not_written_again(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        await node.declare(AUCTION)
+        offset = node.log.next_offset
+        await node.declare(replace(AUCTION))
+        await node.declare_meaning(SMALLER, dry_run=True)
+        assert node.log.next_offset == offset
+
+
+async def test_killed_before_all_were_suspended(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def killed(self: Node, broken: object) -> None:
+        del self, broken
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lifecycle, "CHECKPOINT_SECONDS", 0.01)
+    async with running(tmp_path, engine) as node:
+        await node.declare(AUCTION)
+        asked = [(await node.subscribe(Subscribe(None, None, FORM, (each,), None))).id for each in (CHAIRS, SELLING)]
+        with monkeypatch.context() as patched:
+            patched.setattr(Node, "_suspend_all", killed)
+            with pytest.raises(KeyboardInterrupt):
+                await node.declare(SMALLER)
+        assert node.subscription(asked[0]).state == "active"
+    async with running(tmp_path, engine) as node:
+        async with asyncio.timeout(10):
+            while node.subscription(asked[0]).state == "active":
+                await asyncio.sleep(0.001)
+        assert "Chair" in node.subscription(asked[0]).reason
+        assert node.subscription(asked[1]).state == "active"
+
+
+async def test_what_is_long_is_read_while_others_publish(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others, read = threading.Event(), event_graphs.read_once
+
+    def slowly(data: bytes, *more: object) -> object:
+        assert data is not LONG or others.wait(10), "the loop stood still"
+        return read(data, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tocsin.app.event_checks.read_once", slowly)
+    async with running(tmp_path, engine) as node:
+        await node.declare(AUCTION)
+        name = (await node.subscribe(Subscribe(None, None, FORM, (SELLING,), None))).id
+        long = asyncio.create_task(say(node, LONG))
+        await asyncio.sleep(0)
+        await say(node, SHORT)
+        others.set()
+        await long
+        held = [each.notification for each in (await node.pull(name, None, 10.0)).held]
+        assert [each.payload.data for each in held] == [SHORT, LONG]
+        assert [each.at.offset for each in held] == [node.log.next_offset - 2, node.log.next_offset - 1]
+        with pytest.raises(Refusal, match="Nothing"):
+            await say(node, b"<urn:x> a <urn:auction#Nothing> ." + b"#" * event_graphs.SMALL)
+
+
+async def test_who_may_not_publish_is_told_nothing_of_the_event(tmp_path: Path) -> None:
+    def forbid(notification: Notification) -> None:
+        raise Refusal("not-allowed", "no")
+
+    async with running(tmp_path) as node:
+        await node.declare(AUCTION)
+        with pytest.raises(Refusal) as refused:
+            await node.publish("/broker/publish/a", "raw", (("content-type", "text/turtle"),), b"<", allowed=forbid)
+        assert refused.value.reason == "not-allowed"
+
+
+async def test_a_model_that_is_refused_today_stops_no_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    async with running(tmp_path, told=told) as node:
+        broken = Ontology("broken", classes=(("urn:a", ("urn:a",)),))
+        await node._declare_all((broken,))
+    async with running(tmp_path, told=told) as node:
+        assert any("above itself" in each for each in told)
+        await node.declare(Withdrawn("ontology", "broken"))
+        assert not node.known.concepts
+
+
+async def test_without_an_ontology_a_pattern_waits_for_the_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warmed: list[str] = []
+
+    async def warm(report: object) -> None:
+        warmed.append("warm")
+
+    monkeypatch.setattr("tocsin.app.meaning.warmed", warm)
+    async with running(tmp_path) as node:
+        plain = await node.subscribe(Subscribe(None, None, FORM, (), None))
+        assert warmed == []
+        of_rdf = Not(pattern("(_:H, ?1, (owl:Thing, rdf:value, xsd:decimal))"))
+        await node.subscribe(Subscribe(None, None, FORM, (of_rdf,), None))
+        await node.replace(plain.id, Subscribe(None, None, FORM, (of_rdf,), None))
+        assert warmed == ["warm"] * 2
+
+
+async def test_a_short_document_with_long_names_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(declaration_checks, "MOST_WRITTEN", 1000)
+    async with running(tmp_path) as node:
+        with pytest.raises(Refusal, match="written out; at most 1,000") as refused:
+            await node.declare(ontology("long", "x" * 1000))
+        assert refused.value.reason == "too-large"
+        await node.declare(ontology("short", "x" * 500))
+
+
+async def test_who_could_not_be_suspended_is_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suspend, failed = Node._suspend, list[str]()
+
+    async def fails_once(self: Node, name: SubscriptionId, reason: str) -> None:
+        if not failed:
+            failed.append(name)
+            raise Refusal("cannot-store", "the disk is full")
+        await suspend(self, name, reason)
+
+    monkeypatch.setattr(lifecycle, "CHECKPOINT_SECONDS", 0.01)
+    monkeypatch.setattr(Node, "_suspend", fails_once)
+    async with running(tmp_path) as node:
+        await node.declare(AUCTION)
+        asked = [(await node.subscribe(Subscribe(None, None, FORM, (CHAIRS,), None))).id for _ in range(3)]
+        await node.suspend_broken()
+        with pytest.raises(Refusal, match="disk is full"):
+            await node.declare(SMALLER)
+        async with asyncio.timeout(10):
+            while any(node.subscription(each).state == "active" for each in asked):
+                await asyncio.sleep(0.001)
+        assert failed == asked[:1]
