@@ -222,7 +222,7 @@ async def test_kernels_are_ready_before_a_space_is_known_and_others_go_on_meanwh
 ) -> None:
     told, compiled = list[str](), threading.Event()
     monkeypatch.setattr(kernels, "_ready", [])
-    monkeypatch.setattr(kernels, "warm", lambda: {"boxes": 2.0} if compiled.wait(10) else {})
+    monkeypatch.setattr(kernels, "warm", lambda _: {"boxes": 2.0} if compiled.wait(10) else {})
     async with living(tmp_path, "embedded", http, sink, told) as life:
         await life.node.declare(Hierarchy("types", (("t", ("alert",)),)))
         declaring = asyncio.create_task(life.node.declare(SPACE))
@@ -241,7 +241,7 @@ async def test_kernels_are_ready_before_subscriptions_are_many(
 ) -> None:
     told = list[str]()
     monkeypatch.setattr(kernels, "_ready", [])
-    monkeypatch.setattr(kernels, "warm", lambda: {"combining": 2.0})
+    monkeypatch.setattr(kernels, "warm", lambda _: {"combining": 2.0})
     monkeypatch.setattr(node, "MANY_TERMS", 4)
     async with living(tmp_path, "embedded", http, sink, told) as life:
         await life.subscribe("/a")

@@ -2,15 +2,18 @@
 
 import json
 from math import isfinite
+from pathlib import Path
 
 import pytest
 
 from tocsin.lab import bench
 from tocsin.lab.benches import _graph_racing, _graph_rivals, semantic
-from tocsin.lab.benches._graph_grown import PAPER, GraphsGrown, graphs_grown, measured
+from tocsin.lab.benches._graph_grown import HIERARCHIES, PAPER, GraphsGrown, graphs_grown, measured
 from tocsin.lab.benches._graph_racing import OURS, against_rivals, stand
 from tocsin.lab.benches._graph_rivals import BY_HOME, IGRAPH, OXIGRAPH, RUSTWORKX
 from tocsin.lab.benches._graph_start import Start, warm_start
+from tocsin.lab.experiment import experiments
+from tocsin.lab.experiments import graphs
 from tocsin.lab.race import Timing
 
 SMALL = {
@@ -103,3 +106,13 @@ def test_a_process_of_its_own_measures_an_index() -> None:
 def test_a_process_finds_its_first_pattern() -> None:
     found = warm_start(times=1)
     assert 0 < found.first < found.cpu and found.wall > 0
+
+
+def test_growth_is_a_table_and_a_picture(tmp_path: Path) -> None:
+    assert "graphs" in experiments()
+    found = {name: [measured(name, count, 1, 10) for count in (50, 100)] for name in (PAPER, HIERARCHIES)}
+    table = graphs.findings(PAPER, found[PAPER])
+    assert [row[0] for row in table.rows] == [50, 100]
+    assert len(table.columns) == len(table.rows[0])
+    graphs.draw(tmp_path / "growth.png", found)
+    assert (tmp_path / "growth.png").stat().st_size > 10_000

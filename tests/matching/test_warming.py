@@ -42,7 +42,9 @@ def test_which_were_compiled_and_how_long_it_took(monkeypatch: pytest.MonkeyPatc
 
     warm()
     monkeypatch.setattr(warming, "WARMERS", [*warming.WARMERS, ("doubles", lambda: numba.njit(twice)(1))])
-    took = warm()
+    said = list[str]()
+    took = warm(said.append)
+    assert said == [warming.COMPILING]
     assert list(took) == ["doubles"]
     assert took["doubles"] > 0
     assert told(took).endswith("the kernels for doubles")

@@ -9,8 +9,13 @@ _ready: list[dict[str, float]] = []  # once in a process
 
 
 async def warmed(report: Callable[[str], None]) -> None:
-    """Returns when they are. Where none were kept from before, it is told of."""
+    """Returns when they are. Where none were kept from before, it is told of, before and after."""
     if not _ready:
-        _ready.append(await asyncio.to_thread(warm))
+        loop = asyncio.get_running_loop()
+
+        def say(text: str) -> None:
+            loop.call_soon_threadsafe(report, text)
+
+        _ready.append(await asyncio.to_thread(warm, say))
         if _ready[0]:
             report(told(_ready[0]))

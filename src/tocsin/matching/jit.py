@@ -7,10 +7,10 @@ Snapshots are mapped copy-on-write, so that they are of the same type and still 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numba
-from numba.core.event import install_timer
+from numba.core.event import Listener, install_listener, install_timer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -28,8 +28,20 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
     return compiled
 
 
+class _Beginning(Listener):  # type: ignore[misc]
+    def __init__(self, begins: Callable[[], None]) -> None:
+        self._begins = begins
+
+    def on_start(self, event: Any) -> None:
+        del event
+        self._begins()
+
+    def on_end(self, event: Any) -> None:
+        """The timer knows."""
+
+
 @contextmanager
-def compiling(took: Callable[[float], None]) -> Iterator[None]:
-    """Is told how many seconds went by, if anything had to be compiled meanwhile."""
-    with install_timer("numba:compile", took):
+def compiling(begins: Callable[[], None], took: Callable[[float], None]) -> Iterator[None]:
+    """If anything has to be compiled meanwhile, `begins` is called before, and `took` with the seconds of all of it."""
+    with install_timer("numba:compile", took), install_listener("numba:compile", _Beginning(begins)):
         yield

@@ -14,14 +14,23 @@ from tocsin.model.space import Dimension, InformationSpace, Interval
 from tocsin.semantics.concept_model import ConceptModel
 from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
 
+COMPILING = "compiling the kernels for this machine; it is done once, and takes up to a minute"
 
-def warm() -> dict[str, float]:
-    """Those that had to be compiled, and how many seconds each took."""
+
+def warm(say: Callable[[str], None] = lambda _: None) -> dict[str, float]:
+    """Those that had to be compiled, and how many seconds each took; before the first of them it says so."""
     from tocsin.matching.jit import compiling  # here, for it loads numba
 
     took: dict[str, float] = {}
+    said: list[str] = []
+
+    def begins() -> None:
+        if not said:
+            said.append(COMPILING)
+            say(COMPILING)
+
     for name, warmer in WARMERS:
-        with compiling(partial(took.__setitem__, name)):
+        with compiling(begins, partial(took.__setitem__, name)):
             warmer()
     return took
 
@@ -73,5 +82,5 @@ WARMERS: list[tuple[str, Callable[[], None]]] = [
 ]
 
 if __name__ == "__main__":
-    found = warm()
+    found = warm(lambda text: print(text, file=sys.stderr, flush=True))
     sys.stderr.write(f"{told(found) if found else 'every kernel was compiled before'}\n")
