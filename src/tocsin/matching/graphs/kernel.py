@@ -3,6 +3,8 @@
 Sets of vertexes are bits of words. A step keeps those vertexes that its property leads to, that have its predicate, and
 that no other vertex of the pattern is bound to; classes and properties above what the event says are in the sets
 already. A subtree is searched until all that ends in it was found. What is visited too often is given up, and told.
+
+All of it is one file, because numba does not see a change of a kernel that is called from another one.
 """
 
 from collections.abc import Callable
