@@ -44,7 +44,7 @@ run: java $(WARM) ## the platform with its demo, until ^C or FOR=60s; ENGINE=spa
 	@$(TIMED) run - $(BIN)/tocsin up --demo $(if $(FOR),--for $(FOR)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PORT),--port $(PORT))
 
 .PHONY: test
-test: java $(WARM) ## every test (18 min)
+test: java $(WARM) ## every test (24 min)
 	@$(TIMED) test 1800 $(BIN)/pytest $(SIDE_BY_SIDE) $(TESTS)
 
 .PHONY: test-fast
