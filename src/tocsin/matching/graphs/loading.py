@@ -39,9 +39,6 @@ class Expansion(Generic[K]):
         self._arrays: tuple[Ints, Ints] | None = None
         self.most = 0  # that one of them stands for
 
-    def clear(self) -> None:
-        self.__init__()  # type: ignore[misc]
-
     def numbers(self, keys: Sequence[K], expand: Callable[[K], Iterable[int]]) -> list[int]:
         known = self._numbers
         try:
@@ -112,8 +109,7 @@ class Loader:
         is_full = len(self.classes) > MOST_KNOWN or len(self.ways) > MOST_KNOWN
         if is_full or self._version is None or version[1:] != self._version[1:] or model is not self._version[0]:
             self._version, self._model = version, model
-            self.classes.clear()
-            self.ways.clear()
+            self.classes, self.ways = Expansion(), Expansion()
 
     def _asked_classes(self, stated: tuple[str, ...]) -> list[int]:
         """All above them that somebody asks for."""
