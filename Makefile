@@ -28,7 +28,7 @@ $(READY): requirements/development.txt requirements/setup.txt requirements/runti
 	@$(TIMED) set-up 120 tools/setup $(VENV)
 
 # numba sees when a kernel's own file changes, but not when one that it takes something from does.
-KERNELS := $(wildcard src/tocsin/matching/*jit.py src/tocsin/matching/*kernel.py src/tocsin/matching/graphs/*kernel.py) \
+KERNELS := $(wildcard src/tocsin/matching/*jit.py src/tocsin/matching/index/*kernel.py src/tocsin/matching/graphs/*kernel.py) \
 	src/tocsin/matching/graphs/layout.py
 $(WARM): $(READY) $(KERNELS)
 	@find src -name '*.nb[ci]' -delete
@@ -37,7 +37,7 @@ $(WARM): $(READY) $(KERNELS)
 
 .PHONY: java
 java:
-	@python=$$(tools/find-python) && "$$python" src/tocsin/app/java.py
+	@python=$$(tools/find-python) && "$$python" src/tocsin/platform/java.py
 
 .PHONY: run
 run: java $(WARM) ## the platform with its demo, until ^C or FOR=60s; ENGINE=spark|embedded, PORT=8080

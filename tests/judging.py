@@ -12,7 +12,7 @@ def wide(name: str = "a") -> bytes:
 
 def judges_of(parent: int) -> list[int]:
     """Its processes that evaluate expressions."""
-    return [each for each in _processes() if _parent(each) == parent and b"judge_process" in _command(each)]
+    return [each for each in _processes() if _parent(each) == parent and b"tocsin.store.judge" in _command(each)]
 
 
 def is_there(process: int) -> bool:

@@ -1,46 +1,14 @@
-from collections.abc import AsyncIterator, Callable, Iterator
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.broker.acts import IMPATIENT
-from tests.broker.shell import NONE, BrokerProcess, Flags
-from tests.broker.sink import Sink
+from tests.broker.staging import Stage
 
-from tocsin.wire.http_client import HttpClient
-
-Start = Callable[..., BrokerProcess]
-
-
-@pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """One broker for all tests that leave it as it was: each uses topics and consumers of its own."""
-    process = BrokerProcess.start(tmp_path_factory.mktemp("shared"), IMPATIENT | {"delivery-attempts": "3"})
-    yield process
-    process.kill()
+from tocsin.store.database import Store
 
 
 @pytest.fixture
-def start() -> Iterator[Start]:
-    """Starts brokers that end with the test."""
-    started: list[BrokerProcess] = []
-
-    def begin(data: Path, settings: Flags = NONE) -> BrokerProcess:
-        started.append(BrokerProcess.start(data, settings))
-        return started[-1]
-
-    yield begin
-    for each in started:
-        each.kill()
-
-
-@pytest.fixture
-async def sink() -> AsyncIterator[Sink]:
-    async with Sink().open() as opened:
-        yield opened
-
-
-@pytest.fixture
-async def http() -> AsyncIterator[HttpClient]:
-    client = HttpClient(max_body=8 << 20)
-    yield client
-    await client.close()
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with contextlib.closing(Store.open(tmp_path / "t.db")) as store:
+        yield Stage(store, tmp_path / "log")

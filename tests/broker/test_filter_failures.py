@@ -1,171 +1,239 @@
-"""A filter that takes a minute costs its own subscription, and nobody else."""
+"""Filters that keep failing, counted; and what a node makes of them, for consumers and for pull points."""
 
-import time
+import asyncio
 from collections.abc import Callable
-from html import escape
 from pathlib import Path
-from typing import Any
 
 import pytest
-from tests.broker.acts import dead_letters, get, until
-from tests.broker.conftest import Start
-from tests.broker.life import ENGINES, Engine, Life, living
-from tests.broker.shell import BrokerProcess, wait_until
-from tests.broker.sink import Sink
-from tests.broker.speech import manager_of, message, notify, wsn_subscribe
-from tests.judging import DEEP, is_there, judges_of, wide
+from tests.broker.test_pull_points import FORM, Engine, engine, running, soon_drained
+from tests.judging import DEEP, wide
 
-from tocsin.app.suspending import SUSPENDED
-from tocsin.mediation.namespaces import XPATH_10
-from tocsin.mediation.operations import Start as Beginning
-from tocsin.mediation.operations import Subscribe
+from tocsin.broker.node import Node
+from tocsin.broker.subscriptions.filter_failures import FilterFailures
+from tocsin.broker.subscriptions.suspension import SUSPENDED
+from tocsin.flow.flow import UNJUDGED
+from tocsin.matching.judging import Undecided
+from tocsin.mediation.operations import Start, Subscribe
+from tocsin.model.delivery import Match, Outcome
 from tocsin.model.filters import Content
-from tocsin.model.subscription import Endpoint, Form
-from tocsin.wire.http_client import HttpClient
+from tocsin.model.identity import Instant, MessageId, SubscriptionId
+from tocsin.model.identity import Node as NodeName
+from tocsin.model.records import Changed
+from tocsin.model.subscription import Endpoint, Form, Position, State, Subscription
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN
 
-pytestmark = pytest.mark.broker
+__all__ = ["engine", "soon_drained"]
 
-GOOD = "contains(name(/*), 'a') and count(/a/*) > 3"
-OFTEN = "its filter failed 3 times in a row: it "
-SUSPICIOUS = "its filter could not be evaluated: it "
-
-
-async def subscribe(http: HttpClient, url: str, consumer: str, expression: str) -> str:
-    inside = f'<n:MessageContent Dialect="{XPATH_10}">{escape(expression)}</n:MessageContent>'
-    answer = await http.request("POST", f"{url}/broker", *wsn_subscribe(consumer, "t", inside=inside))
-    assert answer.status == 200, answer
-    return manager_of(answer.body).rpartition("/")[2]
-
-
-async def publish(http: HttpClient, url: str, *numbers: int) -> None:
-    for number in numbers:
-        said = notify(message(wide().decode(), "t"), message_id=f"urn:{number}")
-        answer = await http.request("POST", f"{url}/broker", *said)
-        assert answer.status == 202, answer
+NAME = SubscriptionId("s")
+A = b"<a><b/></a>"
+ENVELOPE = (
+    b'<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope" xmlns:n="http://docs.oasis-open.org/wsn/b-2">'
+    b"<s:Body><n:Notify>%b</n:Notify></s:Body></s:Envelope>"
+)
+WRONG = "count(string(/a)) > 0"  # no node-set: found out where it is evaluated (XPath 1.0 s4.1)
+SLOW = "it took longer than 100 ms"
 
 
-async def publish_in(life: Life, *numbers: int) -> None:
-    await publish(life.http, life.node.base_url, *numbers)
-    life.match()
+def dead(detail: str, offset: int = 0) -> Outcome:
+    return Outcome(Match(MessageId("m"), NAME), Position(NodeName("n"), offset), 0, Instant(0), "dead", 0, detail)
 
 
-async def state_of(life: Life, name: str) -> Any:
-    return await get(life.http, f"{life.node.base_url}/api/subscriptions/{name}")
+def as_of(state: State, offset: int) -> Changed:
+    at = Position(NodeName("n"), offset)
+    return Changed(at, Instant(0), Subscription(NAME, None, None, None, Form("wsn-1.3"), (), at, None, state))
 
 
-async def suspended(life: Life, name: str) -> Any:
-    return await until(lambda: state_of(life, name), lambda found: found["state"] == "suspended")
+def test_so_many_with_no_delivery_between_are_too_many() -> None:
+    failures = FilterFailures(3)
+    for _ in range(2):
+        failures.died(dead(UNJUDGED + SLOW))
+        failures.died(dead(UNJUDGED + SLOW))
+        assert failures.over() == {}
+        failures.delivered(NAME)
+    for _ in range(3):
+        failures.died(dead(UNJUDGED + SLOW))
+    assert failures.over() == {NAME: f"its filter failed 3 times in a row: {SLOW}"}
+    failures.forget(NAME)
+    assert failures.over() == {}
 
 
-def notices(sink: Sink, path: str) -> list[bytes]:
-    return [each.payload.data for each in sink.notifications(path) if each.type == SUSPENDED]
+@pytest.mark.parametrize("detail", ["404 Not Found", *(UNJUDGED + each for each in sorted(NOT_ITS_OWN))])
+def test_what_is_not_the_filters_own_failing_does_not_count(detail: str) -> None:
+    failures = FilterFailures(1)
+    failures.died(dead(detail))
+    assert failures.over() == {}
 
 
-def told(sink: Sink, path: str) -> int:
-    return len(sink.payloads(path)) - len(notices(sink, path))
+def test_what_was_held_until_it_was_resumed_does_not_count() -> None:
+    failures = FilterFailures(1)
+    failures.changed(as_of("suspended", 3).subscription, as_of("active", 9))
+    failures.died(dead(UNJUDGED + SLOW, 8))
+    assert failures.over() == {}
+    failures.died(dead(UNJUDGED + SLOW, 10))
+    assert failures.over()
+    failures.changed(as_of("active", 9).subscription, as_of("ended", 11))
+    assert failures.over() == {}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-async def test_three_failures_suspend_it_and_others_are_told_all_the_same(
-    engine: Engine, tmp_path: Path, http: HttpClient, sink: Sink
-) -> None:
+async def say(node: Node, *payloads: bytes) -> None:
+    for payload in payloads:
+        await node.publish("/broker/publish/t", "raw", (("content-type", "application/xml"),), payload)
+
+
+async def until(good: Callable[[], object]) -> None:
+    async with asyncio.timeout(15):
+        while not good():
+            await asyncio.sleep(0.005)
+
+
+async def pull_point(node: Node, expression: str, start: Start | None = None) -> str:
+    return (await node.subscribe(Subscribe(None, None, FORM, (Content("xpath", expression),), None, start))).id
+
+
+async def pulled(node: Node, name: str) -> list[bytes]:
+    return [each.notification.payload.data for each in (await node.pull(name, None)).held]
+
+
+@pytest.mark.parametrize("from_the_past", [False, True])
+async def test_a_pull_point_is_told_too(tmp_path: Path, engine: Engine, from_the_past: bool) -> None:
     said: list[str] = []
-    async with living(tmp_path, engine, http, sink, said) as life:
-        url = life.node.base_url
-        good = await subscribe(http, url, sink.url("good"), GOOD)
-        bad = await subscribe(http, url, sink.url("bad"), DEEP)
-        await publish_in(life, 1, 2, 3)
-        found = await suspended(life, bad)
-        assert found["reason"].startswith(OFTEN)
-        await wait_until(lambda: told(sink, "good") == 3, "the other filter is evaluated")
-        await wait_until(lambda: notices(sink, "bad"), "its subscriber is told")
-        assert found["reason"].encode() in notices(sink, "bad")[0]
-        assert bad.encode() in notices(sink, "bad")[0]
-        await wait_until(lambda: len(life.node.dead_letters(0, 9, None)) == 3, "and has its dead letters")
-        letters = life.node.dead_letters(0, 9, None)
-        assert {each.delivery.match.subscription for each in letters} == {bad}
-        assert all(each.reason.startswith(SUSPICIOUS) for each in letters), letters
-        assert said == [f"subscription {bad} is suspended: {found['reason']}"]
-        await publish_in(life, 4)
-        await wait_until(lambda: told(sink, "good") == 4, "the other one goes on")
-        assert (await state_of(life, good))["state"] == "active"
-        assert told(sink, "bad") == 0
-        await life.node.sending.save()
-        assert len(life.node.dead_letters(0, 9, None)) == 3
-    async with living(tmp_path, engine, http, sink) as life:
-        assert (await state_of(life, bad))["reason"] == found["reason"], "after a restart, too"
-        await publish_in(life, 5)
-        await wait_until(lambda: told(sink, "good") == 5, "and the other one goes on")
+    async with running(tmp_path, engine, told=said) as node:
+        start = None
+        if from_the_past:
+            await say(node, *[wide()] * 3)
+            start = Start(offset=0)
+        bad, good = await pull_point(node, DEEP, start), await pull_point(node, "count(/a/*) > 100", start)
+        if not from_the_past:
+            await say(node, *[wide()] * 3)
+        await until(lambda: said)
+        reason, state = node.subscription(bad).reason, node.subscription(bad).state
+        assert state == "suspended"
+        assert reason.startswith("its filter failed 3 times in a row: it ")
+        assert said == [f"subscription {bad} is suspended: {reason}"]
+        await until(lambda: node.pull_point(good).waiting == 3)
+        assert await pulled(node, good) == [wide()] * 3
+        (notice,) = (await node.pull(bad, None)).held
+        assert notice.notification.type == SUSPENDED
+        await node.sending.save()
+        letters = node.dead_letters(0, 9, bad)
+        assert [each.reason.startswith(f"{UNJUDGED}it ") for each in letters] == [True] * 3
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-async def test_who_is_resumed_begins_anew_and_gets_its_dead_letters_if_asked(
-    engine: Engine, tmp_path: Path, http: HttpClient, sink: Sink
+async def caught_up(node: Node) -> None:
+    await until(lambda: not node.pulling.feeds.lagging)
+
+
+async def letter_of(node: Node, name: str) -> DeadLetter:
+    await caught_up(node)
+    await node.sending.save()
+    (letter,) = node.dead_letters(0, 9, name)
+    return letter
+
+
+async def test_a_dead_letter_of_a_pull_point_is_put_there_when_it_is_tried_again(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        bad = await pull_point(node, WRONG)
+        await say(node, b"<a/>")
+        letter = await letter_of(node, bad)
+        assert letter.reason.startswith(UNJUDGED)
+        assert await node.redrive([letter.id]) == 1
+        await node.sending.save()
+        assert node.dead_letters(0, 9, bad) == []
+        assert await pulled(node, bad) == [b"<a/>"]
+        assert await node.redrive(None) == 0
+        assert await pulled(node, bad) == []
+
+
+async def test_one_whose_pull_point_is_gone_is_told_so(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        bad = await pull_point(node, WRONG)
+        await say(node, b"<a/>")
+        letter = await letter_of(node, bad)
+        await node.unsubscribe(bad)
+        assert await node.redrive([letter.id]) == 1
+        after = await letter_of(node, bad)
+        assert (after.state, after.id) == ("dead", letter.id)
+        assert after.reason == f"it could not be put into its pull point: there is no pull point {bad!r} here; " + (
+            "it may have ended"
+        )
+
+
+@pytest.mark.parametrize("consumer", [None, Endpoint("http://127.0.0.1:8/")])
+async def test_whom_a_loop_has_no_time_for_gets_all_the_same_in_order(
+    tmp_path: Path, consumer: Endpoint | None
 ) -> None:
-    said: list[str] = []
-    async with living(tmp_path, engine, http, sink, said) as life:
-        name = await subscribe(http, life.node.base_url, sink.url("bad"), DEEP)
-        await publish_in(life, 1, 2, 3)
-        await suspended(life, name)
-        resumed = await life.api(f"/{name}/resume")
-        assert resumed.status == 200
-        found = await state_of(life, name)
-        assert (found["state"], found["reason"]) == ("active", "")
-        await publish_in(life, 4, 5)
-        await wait_until(lambda: len(life.node.dead_letters(0, 9, None)) == 5, "two more")
-        assert (await state_of(life, name))["state"] == "active"
-        assert await life.node.redrive(None) == 5
-        await wait_until(lambda: told(sink, "bad") == 5, "sent as they are: who tries again wants them sent")
-        await publish_in(life, 6)
-        await wait_until(lambda: life.node.dead_letters(0, 9, None), "one more")
-        assert (await state_of(life, name))["state"] == "active", "there was a delivery between"
+    async with running(tmp_path, told=[]) as node:
+        node.judges.in_loop.judge = node.judges.in_loop.written = no_time  # type: ignore[assignment, method-assign]
+        filters = (Content("xpath", "count(/a/b) > 1"),)
+        name = (await node.subscribe(Subscribe(consumer, None, FORM, filters, None))).id
+        said = [b"<a><n>%d</n>%b</a>" % (number, b"<b/>" * (number % 3)) for number in range(30)]
+        wanted = [each for each in said if each.count(b"<b/>") > 1]
+        await say(node, *said)
+        if consumer is None:
+            await until(lambda: node.pull_point(name).waiting == len(wanted))
+            assert await pulled(node, name) == wanted
+        else:
+            await until(lambda: node.engine.deliverer.waiting().get(SubscriptionId(name)) == len(wanted))
+        await node.sending.save()
+        assert node.dead_letters(0, 9, name) == []
+        assert node.subscription(name).state == "active"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-async def test_the_past_that_it_asked_for_fails_the_same_way(
-    engine: Engine, tmp_path: Path, http: HttpClient, sink: Sink
-) -> None:
-    async with living(tmp_path, engine, http, sink, []) as life:
-        await publish_in(life, 1, 2, 3)
-        form, filters = Form("wsn-1.3", "1.2", "2005-08"), (Content("xpath", DEEP),)
-        asked = Subscribe(Endpoint(sink.url("bad")), None, form, filters, None, Beginning(offset=0))
-        name = (await life.node.subscribe(asked)).id
-        life.match()
-        await wait_until(lambda: len(life.node.dead_letters(0, 9, None)) == 3, "three dead letters")
-        assert (await suspended(life, name))["reason"].startswith(OFTEN)
+def no_time(*_: object) -> bool:
+    raise Undecided(CROWDED)
 
 
-@pytest.mark.parametrize("end", [BrokerProcess.kill, BrokerProcess.stop])
-async def test_the_process_that_evaluates_ends_with_its_broker(
-    tmp_path: Path, http: HttpClient, sink: Sink, start: Start, end: Callable[[BrokerProcess], object]
-) -> None:
-    """And another broker on the same data starts one of its own."""
-    broker = start(tmp_path / "data")
-    await subscribe(http, broker.url, sink.url("good"), GOOD)
-    await publish(http, broker.url, 1)
-    await wait_until(lambda: told(sink, "good") == 1, "it is told")
-    judges = judges_of(broker.process.pid)
-    assert judges
-    end(broker)
-    await wait_until(lambda: not any(map(is_there, judges)), "they are gone")
-    broker = start(tmp_path / "data")
-    await publish(http, broker.url, 2)
-    await wait_until(lambda: told(sink, "good") >= 2, "it is told again")
-    assert judges_of(broker.process.pid)
+async def test_of_several_in_one_record_none_is_put_twice(tmp_path: Path) -> None:
+    async with running(tmp_path, told=[]) as node:
+        judge, asked = node.judges.in_loop.judge, list[bytes]()
+
+        def once(content: Content, document: bytes) -> bool:
+            asked.append(document)
+            return True if len(asked) == 1 else no_time()
+
+        node.judges.in_loop.judge = once  # type: ignore[method-assign, assignment]
+        name = await pull_point(node, "count(/a) = 1")
+        body = b"".join(
+            b"<n:NotificationMessage><n:Message>%b</n:Message></n:NotificationMessage>" % each for each in (b"<a/>", A)
+        )
+        await node.publish("/broker", "wsn-1.3", (), ENVELOPE % body)
+        await until(lambda: node.pull_point(name).waiting == 2)
+        await caught_up(node)
+        assert len(asked) == 2
+        assert [b"<b/>" in each for each in await pulled(node, name)] == [False, True]
+        node.judges.in_loop.judge = judge  # type: ignore[method-assign]
 
 
-async def test_a_broker_with_a_filter_of_a_minute_answers_others(
-    tmp_path: Path, http: HttpClient, sink: Sink, start: Start
-) -> None:
-    broker = start(tmp_path / "data")
-    name = await subscribe(http, broker.url, sink.url("bad"), DEEP)
-    began = time.monotonic()
-    await publish(http, broker.url, *range(20))
-    assert time.monotonic() - began < 10
-    letters = await until(lambda: dead_letters(http, broker, name), lambda found: len(found) >= 3)
-    assert all(each["reason"].startswith(SUSPICIOUS) for each in letters)
-    shown = await until(
-        lambda: get(http, f"{broker.url}/api/subscriptions/{name}"), lambda found: found["state"] == "suspended"
-    )
-    assert shown["reason"].startswith("its filter failed ")
-    assert f"subscription {name} is suspended" in broker.said()
+async def test_innocents_lose_nothing_by_a_crowd_and_the_loop_does_not_wait_for_it(tmp_path: Path) -> None:
+    async with running(tmp_path, told=[]) as node:
+        for number in range(40):
+            await pull_point(node, f"count(//*[count(//*) > {number}]) > 0")
+        good = await pull_point(node, "count(/a/*) > 100")
+        for _ in range(3):
+            await say(node, wide())
+        await until(lambda: node.pull_point(good).waiting == 3)
+        await node.sending.save()
+        assert node.dead_letters(0, 9, good) == []
+
+
+async def test_an_expression_that_is_refused_as_often_as_it_is_asked_is_a_failure_like_any(tmp_path: Path) -> None:
+    async with running(tmp_path, told=[], filter_failures=2) as node:
+        bad = await pull_point(node, WRONG)
+        await say(node, b"<a/>", b"<a/>")
+        await until(lambda: node.subscription(bad).state == "suspended")
+        assert "2 times" in node.subscription(bad).reason
+        await node.resume(bad)
+        assert (node.subscription(bad).state, node.subscription(bad).reason) == ("active", "")
+
+
+async def test_what_a_pull_point_gets_between_makes_it_begin_anew(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        name = await pull_point(node, f"count(/a/b) = 0 or {DEEP}")
+        for _ in range(2):
+            await say(node, wide(), wide(), b"<a/>")
+            await caught_up(node)
+        assert len(await pulled(node, name)) == 2
+        await node.sending.save()
+        assert len(node.dead_letters(0, 9, name)) == 4
+        assert node.sending.filters.over() == {}

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.broker.people import known, users
-from tests.broker.shell import BrokerProcess
 from tests.cli.commands import TOCSIN, tocsin
+from tests.whole.people import known, users
+from tests.whole.shell import BrokerProcess
 
 from tocsin.model.access import Right
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.broker.certificates import Authority
-from tests.broker.people import about, known
-from tests.broker.shell import BrokerProcess
 from tests.cli.commands import tocsin
+from tests.whole.certificates import Authority
+from tests.whole.people import about, known
+from tests.whole.shell import BrokerProcess
 
-from tocsin.mediation.topic_documents import T1
+from tocsin.mediation.ws.topic_documents import T1
 from tocsin.model.access import Right
 
 SPACE = (

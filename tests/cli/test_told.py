@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from tocsin.cli.told import MOST_LINES, figures, show_result, told_tree
+from tocsin.cli.disseminations import MOST_LINES, figures, show_result, told_tree
 from tocsin.routing.implicit.result import Dissemination, Kept, Step
 
 

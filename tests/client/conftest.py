@@ -1,3 +1,3 @@
-from tests.broker.conftest import broker, http, sink, start
+from tests.whole.conftest import broker, http, sink, start
 
 __all__ = ["broker", "http", "sink", "start"]

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.broker.acts import IMPATIENT
-from tests.broker.certificates import Authority
-from tests.broker.conftest import Start
-from tests.broker.people import known, users
-from tests.broker.shell import BrokerProcess
+from tests.whole.acts import IMPATIENT
+from tests.whole.certificates import Authority
+from tests.whole.conftest import Start
+from tests.whole.people import known, users
+from tests.whole.shell import BrokerProcess
 
 from tocsin import Client, ClientError, Unreachable
 from tocsin.client.connection import Credentials

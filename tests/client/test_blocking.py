@@ -8,7 +8,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from tests.broker.shell import BrokerProcess
+from tests.whole.shell import BrokerProcess
 
 import tocsin
 import tocsin.blocking

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from tests.broker.shell import BrokerProcess, wait_until
-from tests.broker.sink import Sink
 from tests.client.dialects import having, lacking
+from tests.whole.shell import BrokerProcess, wait_until
+from tests.whole.sink import Sink
 
 from tocsin import Client, ClientError, Lease, Notification, Topic, Unreachable
 from tocsin.mediation.dialects import BY_NAME, NAMES

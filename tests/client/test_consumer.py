@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.broker.shell import BrokerProcess, wait_until
-from tests.broker.sink import Sink
 from tests.client.dialects import having
+from tests.whole.shell import BrokerProcess, wait_until
+from tests.whole.sink import Sink
 
 from tocsin import Client, ClientError, Consumer, Ended, Notification, Received
 from tocsin.client import requests

@@ -2,7 +2,7 @@
 
 import pytest
 from lxml import etree
-from tests.broker.sink import Say, Sink
+from tests.whole.sink import Say, Sink
 
 from tocsin import Client, ClientError
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.broker.shell import BrokerProcess, environment
+from tests.whole.shell import BrokerProcess, environment
 
 ROOT = Path(__file__).parents[2]
 PRINTED = {

@@ -7,7 +7,8 @@ from tocsin.client import filters, requests
 from tocsin.client.answers import ClientError
 from tocsin.client.filters import LANGUAGES
 from tocsin.client.values import Options, wanted
-from tocsin.mediation import ce_filters, dialects
+from tocsin.mediation import dialects
+from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.dialects import BY_NAME, NAMES, hear
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.mediation.operations import Subscribe

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
-from tests.broker.shell import wait_until
+from tests.whole.shell import wait_until
 
 from tocsin import ClientError, Lease, Status, Unreachable
 from tocsin.client import keeping

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.broker.conftest import Start
-from tests.broker.shell import BrokerProcess, environment
 from tests.cli.inside import inside
+from tests.whole.conftest import Start
+from tests.whole.shell import BrokerProcess, environment
 
 from tocsin.routing.interaction import PATTERNS
 

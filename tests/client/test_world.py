@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.broker.acts import IMPATIENT
-from tests.broker.shell import BrokerProcess
+from tests.whole.acts import IMPATIENT
+from tests.whole.shell import BrokerProcess
 
 from tocsin import Client, ClientError
 from tocsin.blocking import Client as Blocking
 from tocsin.client import blocking_world, world
-from tocsin.semantics.service import Service
+from tocsin.semantics.interest.service import Service
 
 WORLD = {
     "topics": {"Disaster Info": None, "Earthquake": "Disaster Info"},

@@ -1,9 +1,9 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from tests.broker.acts import IMPATIENT
-from tests.broker.shell import BrokerProcess
-from tests.broker.sink import Sink
+from tests.whole.acts import IMPATIENT
+from tests.whole.shell import BrokerProcess
+from tests.whole.sink import Sink
 
 from tocsin.wire.http_client import HttpClient
 

@@ -14,9 +14,9 @@ from cloudevents.core.v1.event import CloudEvent
 from cloudevents.v1.conversion import to_binary, to_structured
 from cloudevents.v1.http import CloudEvent as FirstEvent
 from cloudevents.v1.http import from_http, from_json
-from tests.broker.shell import BrokerProcess, wait_until
-from tests.broker.sink import Sink
 from tests.clients.peers import events
+from tests.whole.shell import BrokerProcess, wait_until
+from tests.whole.sink import Sink
 
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient

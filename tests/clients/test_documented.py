@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.broker.shell import BrokerProcess, environment
+from tests.whole.shell import BrokerProcess, environment
 
 pytestmark = pytest.mark.clients
 

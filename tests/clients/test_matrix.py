@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
-from tests.broker.acts import IMPATIENT, until
-from tests.broker.shell import BrokerProcess
 from tests.clients.peers import sdc
 from tests.clients.peers.peer import Event, Receiver, canonical
 from tests.clients.peers.registry import PUBLISHERS, RECEIVERS
 from tests.clients.peers.table import COMMAND, documented, table
+from tests.whole.acts import IMPATIENT, until
+from tests.whole.shell import BrokerProcess
 
 pytestmark = [pytest.mark.clients, pytest.mark.asyncio(loop_scope="module")]
 

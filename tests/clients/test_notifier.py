@@ -11,14 +11,14 @@ import pytest
 import requests
 from lxml import etree
 from msgspec.structs import replace
-from tests.broker.acts import IMPATIENT
-from tests.broker.shell import BrokerProcess, accepted, wait_until
-from tests.broker.sink import Sink
+from tests.whole.acts import IMPATIENT
+from tests.whole.shell import BrokerProcess, accepted, wait_until
+from tests.whole.sink import Sink
 from zeep import Client, Transport
 from zeep.exceptions import Fault
 
-from tocsin.mediation.namespaces import NOTIFIER, SOAP_11, SOAP_12
-from tocsin.mediation.notifier_messages import NotifyAsked, notify_request, read_notifier_message
+from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_11, SOAP_12
+from tocsin.mediation.ws.notifier_messages import NotifyAsked, notify_request, read_notifier_message
 from tocsin.model.copies import Copy, Message
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload

@@ -11,11 +11,11 @@ from uuid import uuid4
 import pytest
 from onvif import ONVIFCamera
 from onvif.util import extract_subcodes_as_strings, is_auth_error
-from tests.broker.acts import IMPATIENT, until
-from tests.broker.people import digest_header, known, with_header
-from tests.broker.shell import BrokerProcess, wait_until
-from tests.broker.sink import Sink
-from tests.broker.speech import message, notify
+from tests.whole.acts import IMPATIENT, until
+from tests.whole.people import digest_header, known, with_header
+from tests.whole.shell import BrokerProcess, wait_until
+from tests.whole.sink import Sink
+from tests.whole.speech import message, notify
 from zeep.exceptions import Fault
 
 from tocsin.model.access import Right

@@ -9,19 +9,19 @@ from uuid import uuid4
 import onvif
 import pytest
 from lxml import etree
-from tests.broker.shell import BrokerProcess, wait_until
-from tests.broker.sink import Sink
-from tests.broker.speech import CONCRETE, DEFAULT, WSN, Said, manager_of, message, notify, text_at, wsn_subscribe
+from tests.whole.shell import BrokerProcess, wait_until
+from tests.whole.sink import Sink
+from tests.whole.speech import CONCRETE, DEFAULT, WSN, Said, manager_of, message, notify, text_at, wsn_subscribe
 
-from tocsin.mediation import onvif as onvif_rules
-from tocsin.mediation import wsn_1_3
+from tocsin.doors import wsdl as wsdl_door
 from tocsin.mediation.faults import fault
 from tocsin.mediation.operations import Context
 from tocsin.mediation.rules import Dialect
+from tocsin.mediation.ws import onvif as onvif_rules
+from tocsin.mediation.ws import wsn_1_3
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.names import QName
 from tocsin.model.refusal import Reason, Refusal
-from tocsin.wire import wsdl_door
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.clients

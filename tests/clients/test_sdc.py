@@ -8,10 +8,12 @@ from uuid import uuid4
 
 import pytest
 from lxml import etree
-from tests.broker.acts import call, dead_letters, subscribe, until
-from tests.broker.shell import BrokerProcess, document, wait_until
-from tests.broker.sink import Sink
-from tests.broker.speech import (
+from tests.clients.peers import events, sdc
+from tests.clients.peers.peer import Event, canonical
+from tests.whole.acts import call, dead_letters, subscribe, until
+from tests.whole.shell import BrokerProcess, document, wait_until
+from tests.whole.sink import Sink
+from tests.whole.speech import (
     CONCRETE,
     WSA,
     WSE,
@@ -27,8 +29,6 @@ from tests.broker.speech import (
     wse_manage,
     wse_subscribe,
 )
-from tests.clients.peers import events, sdc
-from tests.clients.peers.peer import Event, canonical
 
 from tocsin.wire.http_client import HttpClient
 

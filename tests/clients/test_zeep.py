@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 import requests
 from lxml import etree
-from tests.broker.shell import BrokerProcess, wait_until
-from tests.broker.sink import Sink
+from tests.whole.shell import BrokerProcess, wait_until
+from tests.whole.sink import Sink
 from zeep import Client, Plugin, Transport
 from zeep.exceptions import Fault
 from zeep.wsa import WsAddressingPlugin

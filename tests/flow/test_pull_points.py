@@ -1,7 +1,7 @@
 """One rule for which pull point gets what; node and Spark ask the same functions."""
 
 from msgspec.structs import replace
-from tests.app.records import accepted, subscribed
+from tests.broker.records import accepted, subscribed
 
 from tocsin.flow.flow import Flow
 from tocsin.flow.pull_points import addressed_to, pull_point_of, pulled_by

@@ -4,9 +4,9 @@ import pytest
 from tests.mediation.requests import accepted, envelope
 
 from tocsin.flow.flow import Flow, normalise
-from tocsin.mediation.content_filters import event_filter
 from tocsin.mediation.dialects import NAMES
-from tocsin.mediation.namespaces import DPWS_ACTIONS, TOPICS
+from tocsin.mediation.soap.content_filters import event_filter
+from tocsin.mediation.soap.namespaces import DPWS_ACTIONS, TOPICS
 from tocsin.model.filters import ActionIs, Filter
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import NO_TOPIC

@@ -8,11 +8,11 @@ from tocsin.lab.benches._graph_grown import HIERARCHIES, PAPER, WORKLOADS, fille
 from tocsin.lab.graph_drafts import Shape
 from tocsin.lab.graph_hierarchies import INTEGER, STRING, HierarchicalWorkload, Hierarchies
 from tocsin.lab.graph_workload import GraphWorkload, Vocabulary
-from tocsin.markup.graph_pattern import Compared, Like, PatternArc
+from tocsin.markup.graphs.graph_pattern import Compared, Like, PatternArc
 from tocsin.matching.graphs.search import find
-from tocsin.semantics.event_checks import check_event
-from tocsin.semantics.event_graph import Arc
-from tocsin.semantics.pattern_checks import check_query
+from tocsin.semantics.concepts.pattern_checks import check_query
+from tocsin.semantics.events.event_checks import check_event
+from tocsin.semantics.events.event_graph import Arc
 
 
 def reached(arcs: Sequence[Arc] | Sequence[PatternArc]) -> set[int]:

@@ -15,7 +15,7 @@ from tocsin.lab.benches._delay import delayed
 from tocsin.lab.experiments import _growth, _notifiers, _spread
 from tocsin.lab.experiments._disasters import SCENARIOS, Scenario, document, services_of, world_of
 from tocsin.lab.experiments._spread import COMPARED, Links, counted, mapped, scenario_ms
-from tocsin.semantics import world_json
+from tocsin.semantics.interest import world_json
 from tocsin.sim.implicit import disseminate
 
 ALL = pytest.mark.parametrize("scenario", SCENARIOS, ids=str)

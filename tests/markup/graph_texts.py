@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from tocsin.markup.graph_pattern import (
+from tocsin.markup.graphs.graph_pattern import (
     HOME,
     All,
     Any,

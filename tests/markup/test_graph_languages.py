@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.markup.graph_texts import A, as_sparql, as_statements, patterns
 
-from tocsin.markup._graph_words import LONGEST
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graph_pattern import GraphPattern
-from tocsin.markup.sparql_pattern import parse_sparql
-from tocsin.markup.statement_pattern import parse_pattern
+from tocsin.markup.graphs._words import LONGEST
+from tocsin.markup.graphs.graph_pattern import GraphPattern
+from tocsin.markup.graphs.sparql_pattern import parse_sparql
+from tocsin.markup.graphs.statement_pattern import parse_pattern
 
 PREFIXES = {"": A}
 _WORDS = (

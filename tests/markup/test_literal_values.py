@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.markup.literal_values import LANG_STRING, XSD, literal_term, literal_value
+from tocsin.markup.graphs.literal_values import LANG_STRING, XSD, literal_term, literal_value
 from tocsin.model.literal import Kind, Value
-from tocsin.semantics.literals import value_of_term
+from tocsin.semantics.events.literals import value_of_term
 
 _NAMES = (
     "integer decimal double float byte unsignedLong negativeInteger boolean date dateTime dateTimeStamp string token"

@@ -2,8 +2,8 @@ from time import process_time
 
 import pytest
 
-from tocsin.markup import sparql
 from tocsin.markup.conditions import ExpressionError
+from tocsin.markup.graphs import sparql
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import pytest
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graph_pattern import Any, Compared, GraphPattern, Like, Opposite, PatternArc, PatternVertex
-from tocsin.markup.graph_reading import query_of
-from tocsin.markup.sparql_pattern import parse_sparql
+from tocsin.markup.graphs.graph_pattern import Any, Compared, GraphPattern, Like, Opposite, PatternArc, PatternVertex
+from tocsin.markup.graphs.reading import query_of
+from tocsin.markup.graphs.sparql_pattern import parse_sparql
 from tocsin.model.filters import Graph
 from tocsin.model.literal import Kind, Value
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graph_pattern import (
+from tocsin.markup.graphs.graph_pattern import (
     All,
     Any,
     Compared,
@@ -15,8 +15,8 @@ from tocsin.markup.graph_pattern import (
     Spoken,
     Test,
 )
-from tocsin.markup.graph_reading import query_of
-from tocsin.markup.statement_pattern import parse_pattern
+from tocsin.markup.graphs.reading import query_of
+from tocsin.markup.graphs.statement_pattern import parse_pattern
 from tocsin.model.filters import Graph
 from tocsin.model.literal import Kind, Value
 

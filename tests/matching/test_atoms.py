@@ -3,7 +3,7 @@
 from tests.matching.anything import BOXES, SPACE, xpath
 
 from tocsin.markup.conditions import Compare, Step, XmlPath
-from tocsin.matching.atoms import MOST_TERMS, Term, narrowest, terms_of
+from tocsin.matching.index.atoms import MOST_TERMS, Term, narrowest, terms_of
 from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import AllOf, AnyOf, Filter, Not, TopicIs, TypeIs
 from tocsin.model.identity import Node, SubscriptionId

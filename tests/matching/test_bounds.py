@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 from tests.matching.anything import SPACE, Contains, known, xpath
 
-from tocsin.matching.atom_indexes import Values
-from tocsin.matching.atoms import terms_of
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.holding import Holding
+from tocsin.matching.index.atom_indexes import Values
+from tocsin.matching.index.atoms import terms_of
+from tocsin.matching.index.holding import Holding
+from tocsin.matching.index.topics import ROOM
 from tocsin.matching.known import Known
-from tocsin.matching.topics import ROOM
 from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import Content, Filter, TypeIs
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId

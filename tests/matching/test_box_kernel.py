@@ -3,8 +3,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.matching.axes import CELLS
-from tocsin.matching.box_kernel import _lowest, places_inside
+from tocsin.matching.index.axes import CELLS
+from tocsin.matching.index.box_kernel import _lowest, places_inside
 
 
 def test_the_lowest_bit_of_a_word() -> None:

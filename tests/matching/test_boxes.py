@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.spaces import boxes, inside, points, spaces
 
-from tocsin.matching import axes
-from tocsin.matching import boxes as module
-from tocsin.matching.boxes import BoxHeader, BoxIndex
+from tocsin.matching.index import axes
+from tocsin.matching.index import boxes as module
+from tocsin.matching.index.boxes import BoxHeader, BoxIndex
 from tocsin.model.filters import InBox
 from tocsin.model.space import WHOLE, Dimension, InformationSpace, Interval, Like, OneOf, Point, Side
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.anything import NOTIFICATIONS, SUBSCRIPTIONS, Contains, known
 
-from tocsin.matching import combining
 from tocsin.matching.engine import Engine, matches
+from tocsin.matching.index import combining
 from tocsin.matching.judging import Undecided
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.anything import NOTIFICATIONS, SUBSCRIPTIONS, Contains, known
 
-from tocsin.matching.compiled import Compiled, Snapshot, compiled
 from tocsin.matching.engine import Engine
+from tocsin.matching.index.compiled import Compiled, Snapshot, compiled
 from tocsin.model.filters import ForNotifier
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.notification import Notification

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.matching.covering import covers
-from tocsin.matching.topics import topic_matches
+from tocsin.matching.cover.covering import covers
+from tocsin.matching.index.topics import topic_matches
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.topic_expression import parse_topic_expression

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.spaces import boxes, inside, points, spaces
 
-from tocsin.matching.covering import covers, covers_all
-from tocsin.matching.covering_boxes import boxes_cover
+from tocsin.matching.cover.boxes import boxes_cover
+from tocsin.matching.cover.covering import covers, covers_all
 from tocsin.matching.known import Known
 from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import AllOf, AnyOf, InBox, Not

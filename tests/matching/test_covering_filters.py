@@ -1,6 +1,6 @@
 import pytest
 
-from tocsin.matching.covering import covers, covers_all
+from tocsin.matching.cover.covering import covers, covers_all
 from tocsin.matching.known import Known
 from tocsin.model.declared import Hierarchy, Producer
 from tocsin.model.filters import (

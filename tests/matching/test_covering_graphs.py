@@ -7,12 +7,12 @@ from tests.effort import examples
 from tests.matching.graph_events import CHANGED, CHEAP, GRAPHS, SELLING, known, pattern, sparql
 from tests.matching.graphs.strategies import event_graphs, models, patterns
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.matching.covering import covers
-from tocsin.matching.covering_graphs import graphs_cover
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.matching.cover.covering import covers
+from tocsin.matching.cover.graphs import graphs_cover
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.model.filters import AllOf, Graph
-from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.concepts.concept_model import ConceptModel
 
 KNOWN = known()
 

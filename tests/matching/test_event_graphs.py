@@ -20,7 +20,7 @@ from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.events.event_graph import EventGraph
 
 ANYBODY = Subscription(SubscriptionId("s"), None, None, None, Form("raw"), (), Position(Node("n"), 0), None)
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from tocsin.matching.engine import matches
-from tocsin.matching.explaining import Explanation, explain
+from tocsin.matching.explain.explaining import Explanation, explain
+from tocsin.matching.explain.parts import MOST_PARTS, Part
+from tocsin.matching.explain.wording import filter_text
 from tocsin.matching.judging import Undecided
 from tocsin.matching.known import Known
-from tocsin.matching.parts import MOST_PARTS, Part
 from tocsin.matching.resolving import as_said
-from tocsin.matching.wording import filter_text
 from tocsin.model.declared import Hierarchy, Producer
 from tocsin.model.filters import (
     ActionIs,

@@ -4,7 +4,7 @@ import pytest
 from tests.matching.graph_events import CHEAP, SELLING, known, pattern, turtle
 
 from tocsin.matching import graph_searching
-from tocsin.matching.explaining import explain
+from tocsin.matching.explain.explaining import explain
 from tocsin.model.filters import Filter, Graph, Not
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic

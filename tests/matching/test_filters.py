@@ -12,7 +12,7 @@ from tests.mediation.requests import accepted
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies
 from tocsin.matching.known import Known
-from tocsin.mediation import ce_filters
+from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.dialects import normalise
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Node, SubscriptionId

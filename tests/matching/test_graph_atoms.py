@@ -8,23 +8,24 @@ import pytest
 from tests.matching.graph_events import CHEAP, GRAPHS, SELLING, known, turtle
 from tests.matching.test_explaining_graphs import told
 
-from tocsin.markup.graph_reading import query_of
-from tocsin.matching import combining, graph_searching
-from tocsin.matching.atoms import Term
-from tocsin.matching.combination import Combination
-from tocsin.matching.compiled import Compiled, compiled
+from tocsin.markup.graphs.reading import query_of
+from tocsin.matching import graph_searching
 from tocsin.matching.engine import Engine
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.graph_atoms import Graphs
 from tocsin.matching.graphs.index import Found, GraphIndex
 from tocsin.matching.graphs.search import find
-from tocsin.matching.holding import Holding
+from tocsin.matching.index import combining
+from tocsin.matching.index.atoms import Term
+from tocsin.matching.index.combination import Combination
+from tocsin.matching.index.compiled import Compiled, compiled
+from tocsin.matching.index.graph_atoms import Graphs
+from tocsin.matching.index.holding import Holding
 from tocsin.model.filters import AnyOf, Filter, Graph, Not, TopicIs
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.names import QName
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 EVENT = told(turtle("Selling", [("target", "Desktop")], "399.5"))
 TOPIC, OTHER = (TopicIs(((QName("", name),),)) for name in "ab")

@@ -8,8 +8,8 @@ from tests.matching.anything import DECLARED as OTHERS
 from tests.matching.anything import SUBSCRIPTIONS, Contains
 from tests.matching.graph_events import EVENTS, FILTERS, ONTOLOGIES, known
 
-from tocsin.matching.compiled import Compiled, compiled
 from tocsin.matching.engine import Engine, matches
+from tocsin.matching.index.compiled import Compiled, compiled
 from tocsin.matching.judging import Undecided
 from tocsin.matching.known import Known
 from tocsin.model.declared import Declaration, Withdrawn

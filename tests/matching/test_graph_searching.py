@@ -11,15 +11,15 @@ from tests.matching.graph_events import CHEAP, SELLING, known, turtle
 from tests.matching.graphs.strategies import event_graphs, models, patterns
 from tests.matching.test_explaining_graphs import told
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.matching.evidence import ARC, Evidence
 from tocsin.matching.graph_searching import WORK, has_pattern
 from tocsin.matching.graphs.search import find
 from tocsin.matching.graphs.vertex_sets import VertexSets
 from tocsin.matching.judging import Undecided
 from tocsin.model.filters import Content
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 EVENT = told(turtle("Selling", [("target", "Desktop")], "399.5"))
 

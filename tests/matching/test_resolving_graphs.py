@@ -3,7 +3,7 @@
 import pytest
 from tests.matching.graph_events import CHANGED, XSD, A, known
 
-from tocsin.markup.graph_reading import query_of
+from tocsin.markup.graphs.reading import query_of
 from tocsin.matching.known import Known
 from tocsin.matching.resolving import resolve
 from tocsin.matching.rights import may_subscribe

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.effort import examples
 
-from tocsin.matching.topics import ROOM, TopicIndex, topic_matches
+from tocsin.matching.index.topics import ROOM, TopicIndex, topic_matches
 from tocsin.model.filters import DESCEND, TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.topic_expression import Path, parse_topic_expression

@@ -10,11 +10,11 @@ from tests.matching.xml_samples import NAMESPACES, TEXTS, documents, expressions
 from tocsin.markup import xml
 from tocsin.markup.conditions import XmlPath
 from tocsin.markup.xml import MarkupError
-from tocsin.matching import combining, xml_shapes
 from tocsin.matching.engine import Engine, matches
-from tocsin.matching.xml_index import together
-from tocsin.matching.xml_shapes import Shape, Shapes, positions
-from tocsin.matching.xml_walk import Paths, Walk
+from tocsin.matching.index import combining, xml_shapes
+from tocsin.matching.index.xml_index import together
+from tocsin.matching.index.xml_shapes import Shape, Shapes, positions
+from tocsin.matching.index.xml_walk import Paths, Walk
 from tocsin.model.filters import Content
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic

@@ -14,9 +14,9 @@ from tocsin.markup import xml
 from tocsin.markup.conditions import Exists, Step, XmlPath
 from tocsin.markup.xml import Element
 from tocsin.markup.xpath_subset import read
-from tocsin.matching import xml_walk
+from tocsin.matching.index import xml_walk
+from tocsin.matching.index.xml_walk import Walk
 from tocsin.matching.xml_values import values_at
-from tocsin.matching.xml_walk import Walk
 
 
 def path(expression: str) -> XmlPath:

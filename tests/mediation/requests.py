@@ -3,8 +3,8 @@
 import msgspec
 
 from tocsin.mediation import dialects
-from tocsin.mediation.namespaces import SOAP_11, SOAP_12, WSA_2004, WSA_2005, WSE, WSN
 from tocsin.mediation.operations import Answer, Context, Renewed, Reply, Status, Subscribed
+from tocsin.mediation.soap.namespaces import SOAP_11, SOAP_12, WSA_2004, WSA_2005, WSE, WSN
 from tocsin.model.identity import SECOND, Instant, Node
 from tocsin.model.records import Accepted
 from tocsin.model.subscription import Position

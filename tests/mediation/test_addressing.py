@@ -3,8 +3,8 @@ from lxml import etree
 from tests.mediation.requests import WSA
 
 from tocsin.markup import xml
-from tocsin.mediation import addressing
-from tocsin.mediation.namespaces import WSA_2005
+from tocsin.mediation.soap import addressing
+from tocsin.mediation.soap.namespaces import WSA_2005
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint
 

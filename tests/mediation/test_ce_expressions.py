@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.mediation import ce_filters, expressions
+from tocsin.mediation import expressions
+from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.filters import ActionIs, Content, Filter, Graph, InBox, Not, ProducerIs, TypeIs
 from tocsin.model.refusal import Refusal

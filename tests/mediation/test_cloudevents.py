@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.mediation.requests import NOW, accepted
 
-from tocsin.mediation import ce_writing, cloudevents
+from tocsin.mediation.ce import cloudevents
+from tocsin.mediation.ce import writing as ce_writing
 from tocsin.mediation.dialects import normalise
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import NO_TOPIC, QName, Topic

@@ -10,10 +10,12 @@ from tests.mediation.requests import NOW, envelope
 from tests.mediation.test_wsn_1_3 import CONSUMER
 
 from tocsin.markup import xml
-from tocsin.mediation import ce_filters, dialects
+from tocsin.mediation import dialects
+from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.dialects import fault, hear
 from tocsin.mediation.expressions import BoxAsSaid
-from tocsin.mediation.namespaces import (
+from tocsin.mediation.operations import Subscribe
+from tocsin.mediation.soap.namespaces import (
     ONVIF_CONCRETE_SET,
     ONVIF_EVENTS,
     ONVIF_ITEM_FILTER,
@@ -26,8 +28,7 @@ from tocsin.mediation.namespaces import (
     WSN_1_2,
     XPATH_10,
 )
-from tocsin.mediation.operations import Subscribe
-from tocsin.mediation.properties import subscription_properties
+from tocsin.mediation.ws.properties import subscription_properties
 from tocsin.model.filters import (
     ActionIs,
     AllOf,

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.mediation import dime
-from tocsin.mediation.dime import DimeError, Message, Reader, TooLong
+from tocsin.mediation.soap import dime
+from tocsin.mediation.soap.dime import DimeError, Message, Reader, TooLong
 
 LIMIT = 1 << 16
 SOAP_11 = "http://schemas.xmlsoap.org/soap/envelope/"

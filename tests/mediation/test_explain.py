@@ -5,7 +5,7 @@ from tests.mediation.requests import NOW, accepted, envelope
 
 from tocsin.mediation.dialects import NAMES, customise, normalise
 from tocsin.mediation.explain import SET, Action, Step, customising, incoming, normalising, outgoing
-from tocsin.mediation.namespaces import TOPICS
+from tocsin.mediation.soap.namespaces import TOPICS
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import NO_TOPIC
 from tocsin.model.notification import Notification

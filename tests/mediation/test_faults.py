@@ -7,12 +7,12 @@ from lxml import etree
 from tests.mediation.requests import NOW, SOAP, envelope
 
 from tocsin.markup import xml
-from tocsin.mediation import wse_2004_08, wsn_1_3
 from tocsin.mediation.dialects import fault, hear
 from tocsin.mediation.faults import problem
-from tocsin.mediation.namespaces import WSE, WSE_PUSH, WSN, WSRF_FAULTS, WSRF_RESOURCE, WSSE
 from tocsin.mediation.operations import Context, Reply
-from tocsin.mediation.soap import open_envelope
+from tocsin.mediation.soap.namespaces import WSE, WSE_PUSH, WSN, WSRF_FAULTS, WSRF_RESOURCE, WSSE
+from tocsin.mediation.soap.soap import open_envelope
+from tocsin.mediation.ws import wse_2004_08, wsn_1_3
 from tocsin.model.names import QName
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
 

@@ -7,9 +7,11 @@ from lxml import etree
 from tests.mediation.requests import NOW, SOAP, accepted
 
 from tocsin.markup import xml
-from tocsin.mediation import addressing, dialects, wse_2011, wsn_1_2
+from tocsin.mediation import dialects
 from tocsin.mediation.dialects import BY_NAME, customise, end_notice, fault, hear, mentioned_in, normalise, open_in_full
-from tocsin.mediation.namespaces import (
+from tocsin.mediation.operations import Context, Ended, Subscribe, Unsubscribe
+from tocsin.mediation.soap import addressing
+from tocsin.mediation.soap.namespaces import (
     SOAP_12,
     TOPICS_1_2,
     WSA_NAMESPACES,
@@ -22,8 +24,8 @@ from tocsin.mediation.namespaces import (
     WSRF_1_2_FAULTS,
     WSRF_1_2_LIFETIME,
 )
-from tocsin.mediation.operations import Context, Ended, Subscribe, Unsubscribe
-from tocsin.mediation.soap import open_envelope
+from tocsin.mediation.soap.soap import open_envelope
+from tocsin.mediation.ws import wse_2011, wsn_1_2
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Reason, Refusal

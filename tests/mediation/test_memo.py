@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.markup.fragments import elements
 
-from tocsin.mediation import dialects, memo
+from tocsin.mediation import dialects
 from tocsin.mediation.dialects import normalise, open_soap
-from tocsin.mediation.memo import EnvelopeMemo, Recalled
-from tocsin.mediation.namespaces import SOAP_12, TOCSIN, WSA_2005, WSN
+from tocsin.mediation.soap import memo
+from tocsin.mediation.soap.memo import EnvelopeMemo, Recalled
+from tocsin.mediation.soap.namespaces import SOAP_12, TOCSIN, WSA_2005, WSN
 from tocsin.model.identity import Instant, Node
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted

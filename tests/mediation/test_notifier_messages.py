@@ -7,8 +7,9 @@ from lxml import etree
 from tests.effort import examples
 
 from tocsin.mediation.faults import fault
-from tocsin.mediation.namespaces import NOTIFIER, SOAP_11, SOAP_12, WSA_2005
-from tocsin.mediation.notifier_messages import (
+from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_11, SOAP_12, WSA_2005
+from tocsin.mediation.times import LAST
+from tocsin.mediation.ws.notifier_messages import (
     DIALECT,
     NAME,
     NotifyAsked,
@@ -20,7 +21,6 @@ from tocsin.mediation.notifier_messages import (
     published_reply,
     read_notifier_message,
 )
-from tocsin.mediation.times import LAST
 from tocsin.model.copies import Copy, Message
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload

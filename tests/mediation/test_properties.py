@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from tocsin.markup import xml
-from tocsin.mediation.namespaces import WSN
-from tocsin.mediation.properties import (
+from tocsin.mediation.soap.namespaces import WSN
+from tocsin.mediation.topics import filter_of
+from tocsin.mediation.ws.properties import (
     BR,
     RL,
     Facts,
@@ -21,8 +22,7 @@ from tocsin.mediation.properties import (
     topic_expression_element,
     topics_expression,
 )
-from tocsin.mediation.topic_documents import T1, topic_namespace_document, topic_set_of
-from tocsin.mediation.topics import filter_of
+from tocsin.mediation.ws.topic_documents import T1, topic_namespace_document, topic_set_of
 from tocsin.model.filters import ANY, DESCEND, NOTHING, TopicIs
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
 from tocsin.model.names import QName, Topic

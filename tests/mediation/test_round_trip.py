@@ -17,9 +17,9 @@ from tests.effort import examples
 from tocsin.markup import xml
 from tocsin.mediation.dialects import DIALECTS, NAMES, customise, normalise
 from tocsin.mediation.losses import LOSSES, arriving, room_of, table
-from tocsin.mediation.namespaces import SOAP_11, SOAP_12, TOCSIN, WSA_NAMESPACES, WSA_VERSIONS
-from tocsin.mediation.payloads import is_xml
 from tocsin.mediation.rules import Dialect
+from tocsin.mediation.soap.namespaces import SOAP_11, SOAP_12, TOCSIN, WSA_NAMESPACES, WSA_VERSIONS
+from tocsin.mediation.soap.payloads import is_xml
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload

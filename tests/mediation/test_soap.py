@@ -1,10 +1,10 @@
 import pytest
 from tests.mediation.requests import SOAP, WSA, envelope
 
-from tocsin.mediation import soap
-from tocsin.mediation.namespaces import SOAP_11, SOAP_12, WSN
 from tocsin.mediation.operations import Context
-from tocsin.mediation.soap import open_envelope
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.namespaces import SOAP_11, SOAP_12, WSN
+from tocsin.mediation.soap.soap import open_envelope
 from tocsin.model.refusal import Refusal
 
 BOTH = pytest.mark.parametrize("version", ["1.1", "1.2"])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from tocsin.mediation.topic_documents import (
+from tocsin.mediation.ws.topic_documents import (
     DEEPEST,
     T1,
     read_topic_namespace,

@@ -11,7 +11,7 @@ from tests.effort import examples
 from tests.mediation.requests import accepted
 from tests.mediation.test_round_trip import FORMS, URIS, WORDS, comparable, delivered
 
-from tocsin.mediation import webhook
+from tocsin.mediation.ce import webhook
 from tocsin.mediation.dialects import NAMES, normalise
 from tocsin.mediation.losses import arriving, table
 from tocsin.model.names import NO_TOPIC, QName

@@ -3,10 +3,7 @@ from tests.mediation.requests import NOW, WSA, accepted, answer_to, envelope
 
 from tocsin.markup import xml
 from tocsin.mediation import dialects
-from tocsin.mediation.actions import action_of
-from tocsin.mediation.addressing import endpoint
 from tocsin.mediation.dialects import Heard, hear, normalise
-from tocsin.mediation.namespaces import TOPICS, WSE
 from tocsin.mediation.operations import (
     Context,
     Done,
@@ -18,7 +15,10 @@ from tocsin.mediation.operations import (
     Subscribed,
     Unsubscribe,
 )
-from tocsin.mediation.soap import open_envelope
+from tocsin.mediation.soap.actions import action_of
+from tocsin.mediation.soap.addressing import endpoint
+from tocsin.mediation.soap.namespaces import TOPICS, WSE
+from tocsin.mediation.soap.soap import open_envelope
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
 from tocsin.model.names import NO_TOPIC, QName
 from tocsin.model.notification import Notification

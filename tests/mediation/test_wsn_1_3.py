@@ -4,7 +4,6 @@ from tests.mediation.requests import NOW, WSA, accepted, answer_to, envelope
 from tocsin.markup import xml
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import Heard, hear, normalise
-from tocsin.mediation.namespaces import SOAP_12, TOPICS, WSA_2005, WSN, XPATH_10
 from tocsin.mediation.operations import (
     Context,
     Done,
@@ -15,7 +14,8 @@ from tocsin.mediation.operations import (
     Subscribed,
     Unsubscribe,
 )
-from tocsin.mediation.soap import open_envelope
+from tocsin.mediation.soap.namespaces import SOAP_12, TOPICS, WSA_2005, WSN, XPATH_10
+from tocsin.mediation.soap.soap import open_envelope
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
 from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification

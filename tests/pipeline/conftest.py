@@ -20,7 +20,7 @@ from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 from tocsin.pipeline.session import session
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
-from tocsin.store.log import Log
+from tocsin.store.log.log import Log
 
 BASE_URL = "http://127.0.0.1:8080"
 NODE = Node("n")

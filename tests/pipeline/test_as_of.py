@@ -13,9 +13,9 @@ from tocsin.pipeline.as_of import AsOf, as_of, open_store
 from tocsin.pipeline.compiling import keep_up
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.hop import hop
-from tocsin.pipeline.places import Places
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
+from tocsin.store.places import Places
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder

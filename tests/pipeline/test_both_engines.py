@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 from tests.pipeline.test_same_pairs import record_everything
 
-from tocsin.app.embedded import EmbeddedEngine
+from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.flow.flow import Flow
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.pipeline.as_of import AsOf, open_store
 from tocsin.pipeline.hop import hop
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.reader import LogReader
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder

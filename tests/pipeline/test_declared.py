@@ -26,7 +26,7 @@ from tocsin.pipeline import tables
 from tocsin.pipeline.as_of import AsOf, Frozen, open_store
 from tocsin.pipeline.batch import Batches
 from tocsin.pipeline.hop import hop
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
 
 if TYPE_CHECKING:

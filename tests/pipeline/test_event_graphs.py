@@ -9,10 +9,10 @@ from tests.semantics.events import AUCTION, NOTHING_DECLARED, TYPE, A, statement
 
 from tocsin.model.refusal import Refusal
 from tocsin.pipeline.event_graphs import read_events_arrow
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_draft import graph_of
-from tocsin.semantics.event_graph import EventGraph
-from tocsin.semantics.rdf_lines import Statement
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_draft import graph_of
+from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.rdf_lines import Statement
 
 
 def read(rows: list[tuple[str, Statement]], model: ConceptModel = NOTHING_DECLARED) -> list[EventGraph]:

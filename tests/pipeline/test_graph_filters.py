@@ -22,9 +22,9 @@ from tocsin.pipeline.as_of import AsOf, open_store
 from tocsin.pipeline.batch import Batches
 from tocsin.pipeline.compiling import keep_up
 from tocsin.pipeline.hop import hop
-from tocsin.pipeline.places import Places
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
+from tocsin.store.places import Places
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder

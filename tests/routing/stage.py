@@ -32,9 +32,17 @@ from tocsin.routing.implicit.messages import (
 )
 from tocsin.routing.implicit.notifier import Notifier
 from tocsin.routing.implicit.result import Dissemination, dissemination
-from tocsin.semantics.changes import Change, PutCategory, PutEdge, PutService, PutTopic, RemoveEdge, RemoveService
-from tocsin.semantics.edge import Edge
-from tocsin.semantics.service import Service
+from tocsin.semantics.interest.changes import (
+    Change,
+    PutCategory,
+    PutEdge,
+    PutService,
+    PutTopic,
+    RemoveEdge,
+    RemoveService,
+)
+from tocsin.semantics.interest.edge import Edge
+from tocsin.semantics.interest.service import Service
 
 ENOUGH = 5_000  # steps; what does more than that does not end
 

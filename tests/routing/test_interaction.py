@@ -21,10 +21,10 @@ from tocsin.routing.interaction import (
     together,
     told_by_rule,
 )
-from tocsin.semantics import changes as c
-from tocsin.semantics.edge import Edge
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest import changes as c
+from tocsin.semantics.interest.edge import Edge
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 CHEAP = Profile({"price": Preference(2.0, "lower"), "availability": Preference()})
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from tocsin.semantics.changes import (
+from tocsin.semantics.interest.changes import (
     Change,
     PutCategory,
     PutEdge,
@@ -14,9 +14,9 @@ from tocsin.semantics.changes import (
     RemoveEdge,
     RemoveService,
 )
-from tocsin.semantics.edge import Edge
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.edge import Edge
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 Forest = dict[str, str | None]
 Triple = tuple[str, str, str]

@@ -4,11 +4,11 @@ from hypothesis import strategies as st
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, parse
 
 from tocsin.model.ontology import MetaStatement, Ontology
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_draft import graph_of
-from tocsin.semantics.event_graph import EventGraph
-from tocsin.semantics.event_writing import write_event
-from tocsin.semantics.rdf_lines import Statement
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_draft import graph_of
+from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.event_writing import write_event
+from tocsin.semantics.events.rdf_lines import Statement
 
 A = "http://example.org/auction#"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -10,9 +10,9 @@ from tests.effort import examples
 
 from tocsin.model.ontology import MetaStatement, Ontology, Parents
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.concept_checks import DEEPEST
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.ontology_vocabulary import (
+from tocsin.semantics.concepts.concept_checks import DEEPEST
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.concepts.ontology_vocabulary import (
     ANYTHING,
     DATATYPE_PROPERTY,
     LITERAL,

@@ -10,12 +10,12 @@ from tests.effort import examples
 from tests.semantics.events import AUCTION, NOTHING_DECLARED, TYPE, XSD, A, statements
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics import event_draft, rdf_lines
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_checks import _ALLOWED
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
-from tocsin.semantics.event_reading import check_event, event_of_quads, read_event, read_events_nquads
-from tocsin.semantics.rdf_lines import Statement
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events import event_draft, rdf_lines
+from tocsin.semantics.events.event_checks import _ALLOWED
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.events.event_reading import check_event, event_of_quads, read_event, read_events_nquads
+from tocsin.semantics.events.rdf_lines import Statement
 
 TURTLE = f"""@prefix : <{A}> .
 _:H a :Selling ; :seller _:s ; :target [ a :Desktop ; :price 450.00 ; :manufacture :IBM ] .

@@ -8,10 +8,10 @@ from tests.effort import examples
 from tests.semantics.events import NOTHING_DECLARED, TYPE, A, canonical, event_graphs
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.event_draft import graph_of
-from tocsin.semantics.event_graph import EventGraph
-from tocsin.semantics.event_reading import read_event, read_events_nquads
-from tocsin.semantics.event_writing import MEDIA_TYPES, Syntax, write_event
+from tocsin.semantics.events.event_draft import graph_of
+from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.event_reading import read_event, read_events_nquads
+from tocsin.semantics.events.event_writing import MEDIA_TYPES, Syntax, write_event
 
 PREFIXES = {"": A, "xsd": "http://www.w3.org/2001/XMLSchema#", "no prefix": "urn:x:"}
 TEXTUAL: tuple[Syntax, ...] = ("turtle", "n-triples", "n-quads", "json-ld")

@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.model.names import topic
-from tocsin.semantics.labels import topic_of, topic_of_path
-from tocsin.semantics.taxonomy import Taxonomy
+from tocsin.semantics.interest.labels import topic_of, topic_of_path
+from tocsin.semantics.interest.taxonomy import Taxonomy
 
 
 def test_a_label_becomes_a_path_of_names() -> None:

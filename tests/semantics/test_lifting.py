@@ -11,11 +11,11 @@ from tests.semantics.events import AUCTION, NOTHING_DECLARED, XSD, A
 
 from tocsin.model.lifting import LiftedArc, Lifting, LiteralAt, Named, ThingAt
 from tocsin.model.refusal import Refusal
-from tocsin.semantics import lifting as lifting_module
-from tocsin.semantics.event_graph import EventGraph
-from tocsin.semantics.event_reading import read_event
-from tocsin.semantics.lifting import check_lifting, lift
-from tocsin.semantics.lifting_json import lifting_of_json
+from tocsin.semantics.events import lifting as lifting_module
+from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.event_reading import read_event
+from tocsin.semantics.events.lifting import check_lifting, lift
+from tocsin.semantics.events.lifting_json import lifting_of_json
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lifting.md").read_text()
 EXAMPLES = [re.findall(r"```(?:\w+)\n(.*?)```", part, re.DOTALL) for part in PAGE.split("\n## ")[2:]]

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from tocsin.model.lifting import LiftedArc, Lifting, LiteralAt, Named, ThingAt
-from tocsin.semantics.lifting_json import lifting_of_json
-from tocsin.semantics.lifting_writing import write_lifting
+from tocsin.semantics.events.lifting_json import lifting_of_json
+from tocsin.semantics.events.lifting_writing import write_lifting
 
 IRIS = st.sampled_from(["urn:a#x", "http://b.example/y", "urn:c:z?1"])
 PATHS = st.sampled_from(["a", "b/c", "@d"])

@@ -10,8 +10,8 @@ from pyoxigraph import Literal, NamedNode
 from tests.effort import examples
 
 from tocsin.model.literal import Kind, Value
-from tocsin.semantics.event_graph import Vertex
-from tocsin.semantics.literals import value_of, value_of_term
+from tocsin.semantics.events.event_graph import Vertex
+from tocsin.semantics.events.literals import value_of, value_of_term
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 

@@ -11,10 +11,9 @@ from tests.effort import examples
 
 from tocsin.model.ontology import MetaStatement, Ontology
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_reading import read_events_nquads
-from tocsin.semantics.ontology_reading import SYNTAXES, read_ontology
-from tocsin.semantics.ontology_vocabulary import (
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.concepts.ontology_reading import SYNTAXES, read_ontology
+from tocsin.semantics.concepts.ontology_vocabulary import (
     ANYTHING,
     DATATYPE_PROPERTY,
     LITERAL,
@@ -23,7 +22,8 @@ from tocsin.semantics.ontology_vocabulary import (
     XSD,
     canonical,
 )
-from tocsin.semantics.ontology_writing import write_ontology
+from tocsin.semantics.concepts.ontology_writing import write_ontology
+from tocsin.semantics.events.event_reading import read_events_nquads
 
 DEMO = files("tocsin.semantics") / "demo"
 U = "urn:x#"

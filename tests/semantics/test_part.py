@@ -3,10 +3,10 @@
 from hypothesis import given
 from tests.routing.worlds import Sketch, sketches
 
-from tocsin.semantics.changes import PutCategory, PutService, PutTopic
-from tocsin.semantics.part import Entry, part_of
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.changes import PutCategory, PutService, PutTopic
+from tocsin.semantics.interest.part import Entry, part_of
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 
 @given(sketches())

@@ -1,18 +1,18 @@
 """Patterns that nothing could ever match are refused, with the term."""
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
-from tocsin.markup.sparql_pattern import parse_sparql
-from tocsin.markup.statement_pattern import parse_pattern
+from tocsin.markup.graphs.sparql_pattern import parse_sparql
+from tocsin.markup.graphs.statement_pattern import parse_pattern
 from tocsin.model.ontology import MetaStatement, Ontology
 from tocsin.model.refusal import Refusal
-from tocsin.semantics import concept_model
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.ontology_reading import read_ontology
-from tocsin.semantics.pattern_checks import check_query
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.concepts.ontology_reading import read_ontology
+from tocsin.semantics.concepts.pattern_checks import check_query
 
 A, XSD = "urn:a#", "http://www.w3.org/2001/XMLSchema#"
 PARENTS = {
@@ -134,7 +134,7 @@ def test_without_ontologies_nothing_can_be_asked_for() -> None:
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "graph-patterns.md"
-DEMO = Path(concept_model.__file__).parent / "demo" / "auction.ttl"
+DEMO = files("tocsin.semantics") / "demo" / "auction.ttl"
 
 
 def test_examples_of_the_page_can_be_asked_of_the_demo() -> None:

@@ -4,13 +4,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.model.ontology import MetaStatement, Ontology, Parents
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_checks import check_event
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
-from tocsin.semantics.pattern_checks import check_query
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.concepts.pattern_checks import check_query
+from tocsin.semantics.events.event_checks import check_event
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 CLASSES, PROPERTIES = tuple(f"urn:{name}" for name in "ABCDE"), ("urn:p", "urn:q", "urn:r")

@@ -4,10 +4,10 @@ from random import Random
 
 from tocsin.markup import xml
 from tocsin.model.declared import Producer
-from tocsin.semantics.changes import PutCategory
-from tocsin.semantics.producers import WorldProducers, categories_of, is_of_world
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.changes import PutCategory
+from tocsin.semantics.interest.producers import WorldProducers, categories_of, is_of_world
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 
 def named(found: dict[str, Producer | None]) -> dict[str, tuple[str, ...] | None]:

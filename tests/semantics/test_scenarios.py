@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.semantics import world_json
-from tocsin.semantics.demo_world import demo
+from tocsin.semantics.interest import world_json
+from tocsin.semantics.interest.demo_world import demo
 from tocsin.sim.implicit import disseminate
 
 SCENARIOS = Path(__file__).parents[2] / "examples" / "scenarios"

@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.taxonomy import DEEPEST, LONGEST_NAME, Taxonomy, parents_first
+from tocsin.semantics.interest.taxonomy import DEEPEST, LONGEST_NAME, Taxonomy, parents_first
 
 
 def family() -> Taxonomy:

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics import world_json
-from tocsin.semantics.changes import PutCategory, PutRules, PutService, PutTopic
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest import world_json
+from tocsin.semantics.interest.changes import PutCategory, PutRules, PutService, PutTopic
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 SCENARIO: dict[str, Any] = {
     "topics": {"Quake": "Disaster", "Disaster": None},

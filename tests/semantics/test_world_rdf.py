@@ -7,12 +7,12 @@ from tests.effort import examples
 
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
-from tocsin.semantics import world_rdf
-from tocsin.semantics.changes import Change, PutCategory, PutEdge, PutRules, PutService, PutTopic
-from tocsin.semantics.demo_world import demo
-from tocsin.semantics.edge import Edge, Vote
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest import world_rdf
+from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutRules, PutService, PutTopic
+from tocsin.semantics.interest.demo_world import demo
+from tocsin.semantics.interest.edge import Edge, Vote
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 PREFIXES = """
 @prefix : <http://example.org/disaster#> .

@@ -10,7 +10,7 @@ from tests.routing.worlds import Sketch, of, sketches
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.result import Dissemination
-from tocsin.semantics.changes import RemoveService
+from tocsin.semantics.interest.changes import RemoveService
 from tocsin.sim.clock import MILLISECOND, between, constant
 from tocsin.sim.implicit import Network, disseminate
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from tocsin.store.errors import CannotAppend
-from tocsin.store.log import Log
+from tocsin.store.log.log import Log
 
 
 def record(number: int) -> bytes:

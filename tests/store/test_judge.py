@@ -15,9 +15,9 @@ from tests.judging import DEEP, is_there, judges_of, ticks, wide
 
 from tocsin.matching.judging import Undecided
 from tocsin.model.filters import AllOf, AnyOf, Content, Language, Not, TopicIs
-from tocsin.store import judge as judging
-from tocsin.store.judge import CROWDED, NO_PROCESS, ProcessJudge
-from tocsin.store.judge_costs import PATIENCE as TRIES
+from tocsin.store.judge import judge as judging
+from tocsin.store.judge.costs import PATIENCE as TRIES
+from tocsin.store.judge.judge import CROWDED, NO_PROCESS, ProcessJudge
 
 SMALL = b"<a><b>xyz</b><b>q</b></a>"
 GOOD = Content("xpath", "contains(/a/b, 'y')")
@@ -25,7 +25,7 @@ PERSON = b'<urn:ann> <urn:age> "41"^^<http://www.w3.org/2001/XMLSchema#integer> 
 SLOW = """
 import sys, time
 from tocsin.model.filters import Content
-from tocsin.store.judge import ProcessJudge
+from tocsin.store.judge.judge import ProcessJudge
 
 judge = ProcessJudge(1.0)
 judge.judge(Content("xpath", "count(/a) = 1"), b"<a/>")

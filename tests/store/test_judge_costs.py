@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.model.filters import Content
-from tocsin.store.judge_costs import (
+from tocsin.store.judge.costs import (
     ASIDE_SECONDS,
     BURST,
     LOOP_BURST,

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from tocsin.store.errors import CannotAppend, LogInUse
-from tocsin.store.log import Log
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.log import Log
+from tocsin.store.log.reader import LogReader
 
 
 def read(directory: Path) -> list[tuple[int, bytes]]:

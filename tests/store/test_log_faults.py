@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.store.appender import Appender
 from tocsin.store.errors import CannotAppend, LogRefuses
-from tocsin.store.log import Log
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.appender import Appender
+from tocsin.store.log.log import Log
+from tocsin.store.log.reader import LogReader
 
 CHILD = Path(__file__).with_name("appending_child.py")
 write = os.pwrite

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.store.appender import Appender
 from tocsin.store.errors import CorruptLog, OffsetGone
-from tocsin.store.index import index_path, pack_entries
-from tocsin.store.log_reader import LogReader
-from tocsin.store.segment import segment_path
+from tocsin.store.log.appender import Appender
+from tocsin.store.log.reader import LogReader
+from tocsin.store.log.segment import segment_path
+from tocsin.store.log.sparse_index import index_path, pack_entries
 
 
 def record(number: int) -> bytes:
@@ -106,7 +106,7 @@ def test_a_reader_follows_over_the_edge_of_segments(tmp_path: Path) -> None:
 
 def test_another_process_reads_what_is_durable_so_far(tmp_path: Path) -> None:
     script = (
-        "import sys; from pathlib import Path; from tocsin.store.log_reader import LogReader\n"
+        "import sys; from pathlib import Path; from tocsin.store.log.reader import LogReader\n"
         "reader = LogReader(Path(sys.argv[1]))\n"
         "for _ in sys.stdin: print(sum(len(p) for _, p in reader.frames(0, reader.end())), reader.end(), flush=True)\n"
     )

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.store.appender import Appender
 from tocsin.store.errors import CorruptLog, LogInUse
-from tocsin.store.index import index_path
-from tocsin.store.log_reader import LogReader
-from tocsin.store.mark import mark_path
-from tocsin.store.segment import HEADER_SIZE, SYNC_SIZE, segment_firsts, segment_path
+from tocsin.store.log.appender import Appender
+from tocsin.store.log.mark import mark_path
+from tocsin.store.log.reader import LogReader
+from tocsin.store.log.segment import HEADER_SIZE, SYNC_SIZE, segment_firsts, segment_path
+from tocsin.store.log.sparse_index import index_path
 
 RECORDS = [b"record %d " % number * 9 for number in range(9)]
 

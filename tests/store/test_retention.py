@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.store.appender import Appender
-from tocsin.store.log_reader import LogReader
-from tocsin.store.retention import expendable
-from tocsin.store.segment import Segment
+from tocsin.store.log.appender import Appender
+from tocsin.store.log.reader import LogReader
+from tocsin.store.log.retention import expendable
+from tocsin.store.log.segment import Segment
 
 SEGMENTS = [Segment(Path(f"{n}.log"), n * 10, n * 10 + 10, 100, 1000.0 + n) for n in range(5)]
 

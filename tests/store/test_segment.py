@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.store.errors import CorruptLog, NewerFormat
-from tocsin.store.segment import (
+from tocsin.store.log.segment import (
     FRAME_SIZE,
     HEADER_SIZE,
     SYNC_SIZE,

@@ -13,11 +13,12 @@ import pytest
 
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
-from tocsin.wire import server, tcp_door
+from tocsin.wire import server
+from tocsin.wire import tcp_server as tcp_door
 from tocsin.wire.asgi import Receive, Scope, Send
 from tocsin.wire.ending import no_more
 from tocsin.wire.server import listen, served
-from tocsin.wire.tcp_door import Client, TcpDoor, tcp_served
+from tocsin.wire.tcp_server import Client, TcpDoor, tcp_served
 
 Open = Callable[[socket.socket], AbstractAsyncContextManager[None]]
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
 import pytest
-from tests.broker.shell import wait_until
+from tests.whole.shell import wait_until
 
-from tocsin.mediation import dime
-from tocsin.mediation.dime import Message
+from tocsin.mediation.soap import dime
+from tocsin.mediation.soap.dime import Message
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
 from tocsin.wire.ending import no_more

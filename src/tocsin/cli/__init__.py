@@ -15,7 +15,6 @@ from tocsin.cli import (
     ino,
     interactions,
     lab,
-    letters,
     match,
     mediation,
     notifiers,
@@ -30,6 +29,7 @@ from tocsin.cli import (
     types,
     users,
 )
+from tocsin.cli import dead_letters as letters
 
 application = typer.Typer(
     name="tocsin",

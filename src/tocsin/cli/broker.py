@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tocsin.app.settings import Settings
+from tocsin.broker.settings import Settings
 from tocsin.cli import options
 from tocsin.cli.output import WRONG_USE, fail, give, say, until_signalled
 
@@ -33,7 +33,7 @@ def serve(
 
 
 async def _serve(settings: Settings, json: bool) -> None:
-    from tocsin.app.serving import serving
+    from tocsin.platform.serving import serving
 
     with until_signalled() as stop, _in_a_sentence():
         async with serving(settings, say) as node:
@@ -58,8 +58,8 @@ def up(
     """The platform: a broker, and the data pipeline on Spark."""
     import uvloop
 
-    from tocsin.app.java import java_problem
-    from tocsin.app.quantities import duration as seconds_of
+    from tocsin.broker.quantities import duration as seconds_of
+    from tocsin.platform.java import java_problem
 
     settings = options.settings_of(extra, port=port, data=data, engine=engine, config=config)
     try:

@@ -414,7 +414,7 @@ def _check_expires(text: str) -> None:
 
 
 def _seconds(text: str) -> float:
-    from tocsin.app.quantities import duration
+    from tocsin.broker.quantities import duration
 
     try:
         return duration(text)

@@ -13,7 +13,7 @@ def register(application: typer.Typer) -> None:
 
 def configuration(config: options.Config = None, extra: options.Setting = None, json: options.Json = False) -> None:
     """Print every setting in force and where it came from: a flag, the environment, the file or the default."""
-    from tocsin.app.settings import rows
+    from tocsin.broker.settings import rows
 
     found = rows(options.settings_of(extra, config=config))
     if json:

@@ -30,8 +30,8 @@ def doctor(
 
     Without --broker it is looked for where the settings put it.
     """
-    from tocsin.app.doctor import examine
     from tocsin.client.connection import trust_of
+    from tocsin.platform.doctor import examine
     from tocsin.wire.trust import BadTrust
 
     settings = options.settings_of(extra, data=data, config=config)

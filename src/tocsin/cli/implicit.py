@@ -12,14 +12,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tocsin.cli import options
+from tocsin.cli.disseminations import compared, show_result
 from tocsin.cli.output import WRONG_USE, fail, give, words
-from tocsin.cli.told import compared, show_result
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.protocols import protocol as protocol_named
 from tocsin.routing.implicit.result import Dissemination
-from tocsin.semantics import world_json
-from tocsin.semantics.world import World
+from tocsin.semantics.interest import world_json
+from tocsin.semantics.interest.world import World
 from tocsin.sim.clock import MILLISECOND, Delay, between, constant
 from tocsin.sim.implicit import LIMIT, Network
 

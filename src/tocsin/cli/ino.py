@@ -12,15 +12,15 @@ from rich.text import Text
 from tocsin.cli import options
 from tocsin.cli.api import asking, joined, through
 from tocsin.cli.connection import Connection, read
+from tocsin.cli.disseminations import counted
 from tocsin.cli.implicit import Inherit
 from tocsin.cli.listing import whole_seconds
 from tocsin.cli.output import WRONG_USE, fail, give, say, words
-from tocsin.cli.told import counted
 from tocsin.cli.world_shown import graph, show_edges, show_services
 
 if TYPE_CHECKING:
     from tocsin.client import Client
-    from tocsin.wire.world_documents import EdgeDocument, RulesDocument
+    from tocsin.documents.world import EdgeDocument, RulesDocument
 
 application = typer.Typer(
     help="The graph of interests: which services share what with whom.", invoke_without_command=True
@@ -288,7 +288,7 @@ def rules(
 @asking
 def demo(connection: Connection, context: typer.Context, json: options.Json = False) -> None:
     """Load the disaster world that ships with Tocsin, and create its twenty notifiers."""
-    from tocsin.semantics import demo_world, world_json
+    from tocsin.semantics.interest import demo_world, world_json
 
     world = world_json.write(demo_world.demo())
 
@@ -321,7 +321,7 @@ def demo(connection: Connection, context: typer.Context, json: options.Json = Fa
 
 def _media_type(form: str) -> str:
     from tocsin.model.refusal import Refusal
-    from tocsin.semantics.world_forms import media_type
+    from tocsin.semantics.interest.world_forms import media_type
 
     try:
         return media_type(form)

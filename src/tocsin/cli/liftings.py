@@ -11,8 +11,8 @@ from rich.text import Text
 from tocsin.cli import options
 from tocsin.cli.api import ask, asking
 from tocsin.cli.connection import Connection, read
-from tocsin.cli.meaning import DryRun, asked, tell_suspended
 from tocsin.cli.output import WRONG_USE, fail, give, say, words
+from tocsin.cli.semantics import DryRun, asked, tell_suspended
 
 application = typer.Typer(help="Liftings: how XML and JSON become event graphs.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Of the lifting.")]
@@ -69,8 +69,8 @@ def check(
     """Whether a lifting can be read, and says what the ontologies allow; needs no broker."""
     from tocsin.cli.match_files import read_ontologies
     from tocsin.model.refusal import Refusal
-    from tocsin.semantics.lifting import check_lifting
-    from tocsin.semantics.lifting_json import lifting_of_json
+    from tocsin.semantics.events.lifting import check_lifting
+    from tocsin.semantics.events.lifting_json import lifting_of_json
 
     known = read_ontologies(ontology or ())
     try:

@@ -14,8 +14,8 @@ from tocsin.cli.output import WRONG_USE, fail, give, say, words
 if TYPE_CHECKING:
     from tocsin.cli.match_files import Asked
     from tocsin.matching.known import Known
-    from tocsin.semantics.concept_model import ConceptModel
-    from tocsin.semantics.event_graph import EventGraph
+    from tocsin.semantics.concepts.concept_model import ConceptModel
+    from tocsin.semantics.events.event_graph import EventGraph
 
 DEMO = ("auction.ttl", "auction-subscriptions.jsonl", "auction-events.nq")
 _WORTH_AN_INDEX = 64  # subscriptions
@@ -57,8 +57,8 @@ def match(
 
 
 def _run(ontologies: list[Path], subscriptions: Path, events: Path, explain: bool, json: bool) -> None:
+    from tocsin.cli.disseminations import counted
     from tocsin.cli.match_files import read_events, read_ontologies, read_subscriptions
-    from tocsin.cli.told import counted
 
     known = read_ontologies(ontologies)
     model = known.concepts

@@ -9,17 +9,17 @@ import msgspec
 from msgspec import Struct
 
 from tocsin.cli.output import WRONG_USE, fail
-from tocsin.markup.graph_pattern import GraphQuery
-from tocsin.markup.graph_reading import query_of
+from tocsin.markup.graphs.graph_pattern import GraphQuery
+from tocsin.markup.graphs.reading import query_of
 from tocsin.matching.known import Known
 from tocsin.matching.resolving import resolve
 from tocsin.model.filters import Graph
 from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
-from tocsin.semantics.event_reading import read_events_nquads
-from tocsin.semantics.ontology_reading import read_ontology
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.concepts.ontology_reading import read_ontology
+from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.event_reading import read_events_nquads
 
 _TURTLE, _RDF_XML, _JSON_LD = "text/turtle", "application/rdf+xml", "application/ld+json"
 _BY_NAME = {

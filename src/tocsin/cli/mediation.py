@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from tocsin.cli.output import WRONG_USE, fail, say
-from tocsin.mediation import cloudevents, dialects, raw
+from tocsin.mediation import dialects, raw
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.explain import customising, normalising
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.notification import Notification

@@ -12,9 +12,9 @@ from rich.text import Text
 from tocsin.cli import options
 from tocsin.cli.api import asking, joined, through
 from tocsin.cli.connection import Connection, read
+from tocsin.cli.disseminations import show_result
 from tocsin.cli.listing import show_list
 from tocsin.cli.output import WRONG_USE, fail, give, say
-from tocsin.cli.told import show_result
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, PROTOCOLS
 from tocsin.routing.implicit.protocols import protocol as protocol_named

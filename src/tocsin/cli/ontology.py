@@ -11,8 +11,8 @@ from rich.text import Text
 from tocsin.cli import liftings, options
 from tocsin.cli.api import ask, ask_bytes, asking
 from tocsin.cli.connection import Connection, read
-from tocsin.cli.meaning import DryRun, asked, tell_suspended
 from tocsin.cli.output import WRONG_USE, fail, give, give_bytes, say, words
+from tocsin.cli.semantics import DryRun, asked, tell_suspended
 
 application = typer.Typer(help="Ontologies, for matching by meaning.", no_args_is_help=True)
 application.add_typer(liftings.application, name="lifting")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tocsin.app.settings import Settings, SettingsError, load_here
+from tocsin.broker.settings import Settings, SettingsError, load_here
 from tocsin.cli.output import WRONG_USE, fail
 
 Config = Annotated[Path | None, typer.Option(help="The configuration file; tocsin.toml here if there is one.")]

@@ -30,7 +30,7 @@ def run(
 ) -> None:
     """Keep the tables, and with the Spark engine the outbox, up with the log, until stopped."""
     folder = _ready(data, config)
-    from tocsin.app.quantities import duration
+    from tocsin.broker.quantities import duration
     from tocsin.pipeline.errors import PipelineError
     from tocsin.pipeline.run import RunSettings
     from tocsin.pipeline.run import run as run_job
@@ -108,7 +108,7 @@ def _show(title: str, counts: Mapping[str, int], name: str) -> None:
 
 def _ready(data: Path | None, config: Path | None) -> Path:
     """The data directory, when there is a JVM to work on it."""
-    from tocsin.app.java import java_problem
+    from tocsin.platform.java import java_problem
 
     if (problem := java_problem(os.environ)) is not None:
         fail(problem, WRONG_USE)

@@ -10,9 +10,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
-from tocsin.app.platform import Platform, PlatformFailed, platform
-from tocsin.app.settings import Settings
+from tocsin.broker.settings import Settings
 from tocsin.cli.output import fail, say, words
+from tocsin.platform.platform import Platform, PlatformFailed, platform
 
 USUAL_START_SECONDS = 12.0  # of Spark on two cores
 LINE_SECONDS = 5.0

@@ -178,7 +178,7 @@ def _right(action: str, topic: str | None, namespaces: tuple[tuple[str, str], ..
 
 
 def _shown(account: Any) -> dict[str, Any]:
-    from tocsin.matching.wording import topic_text
+    from tocsin.matching.explain.wording import topic_text
 
     rights = [
         {"action": each.action, "topics": None if each.topics is None else topic_text(each.topics)}

@@ -7,11 +7,11 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from tocsin.cli.disseminations import GUIDE, counted
 from tocsin.cli.listing import number, show_list
 from tocsin.cli.output import say
-from tocsin.cli.told import GUIDE, counted
-from tocsin.semantics.service import Service
-from tocsin.wire.world_documents import CategoryDocument, EdgeDocument
+from tocsin.documents.world import CategoryDocument, EdgeDocument
+from tocsin.semantics.interest.service import Service
 
 MOST_SERVICES = 8  # named under one category
 LINE = "\n"

@@ -3,10 +3,10 @@
 import msgspec
 
 from tocsin.markup import xml
-from tocsin.mediation import addressing
-from tocsin.mediation.entries import Values, read_entries, text_of
 from tocsin.mediation.rules import Message
-from tocsin.mediation.soap import open_envelope
+from tocsin.mediation.soap import addressing
+from tocsin.mediation.soap.entries import Values, read_entries, text_of
+from tocsin.mediation.soap.soap import open_envelope
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint
 from tocsin.wire.answer import Answer

@@ -20,7 +20,7 @@ from tocsin.client.blocking_world import Notifiers, World
 from tocsin.client.consumer import Consumer as AsyncConsumer
 from tocsin.client.consumer import Received
 from tocsin.client.values import Ended, Lease, Options
-from tocsin.mediation import cloudevents
+from tocsin.mediation.ce import cloudevents
 from tocsin.model.notification import Notification
 
 __all__ = ["Client", "Consumer"]

@@ -37,7 +37,7 @@ from tocsin.client.values import (
     wanted,
 )
 from tocsin.client.world import Notifiers, World
-from tocsin.mediation import cloudevents
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import NAMES
 from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import MessageId

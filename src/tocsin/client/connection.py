@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from tocsin.client.answers import ClientError, checked
 from tocsin.client.credentials import authorization_headers
-from tocsin.mediation import soap, times
-from tocsin.mediation.security import security_header
+from tocsin.mediation import times
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.security import security_header
 from tocsin.model.identity import Instant, Pairs
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient

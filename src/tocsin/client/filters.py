@@ -20,11 +20,11 @@ from tocsin.mediation.expressions import (
     SPARQL,
     TYPE,
 )
-from tocsin.mediation.namespaces import ONVIF_ITEM_FILTER, WSE_TOPIC_FILTER, WSN, XPATH_10
-from tocsin.mediation.properties import query_element
 from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.soap.namespaces import ONVIF_ITEM_FILTER, WSE_TOPIC_FILTER, WSN, XPATH_10
+from tocsin.mediation.soap.writing import Expression, Markup, Value
 from tocsin.mediation.topics import DIALECTS as TOPIC_DIALECTS
-from tocsin.mediation.writing import Expression, Markup, Value
+from tocsin.mediation.ws.properties import query_element
 from tocsin.model.filters import Language, Over
 
 GRAMMARS = ("simple", "concrete", "full")

@@ -12,16 +12,16 @@ from tocsin.client.answers import ClientError
 from tocsin.client.connection import Connection
 from tocsin.client.json_speech import JSON, decoded
 from tocsin.client.world import Notifiers, _payload
-from tocsin.flow.thin import NOTIFICATIONS, REFERENCE
-from tocsin.model.notification import Notification, Payload
-from tocsin.wire.documents import Page
-from tocsin.wire.implicit_documents import NotifierDocument
-from tocsin.wire.interactions_documents import (
+from tocsin.documents.interactions import (
     InteractionDocument,
     PatternDocument,
     RequestDocument,
     ToldDocument,
 )
+from tocsin.documents.notifiers import NotifierDocument
+from tocsin.documents.subscriptions import Page
+from tocsin.flow.thin import NOTIFICATIONS, REFERENCE
+from tocsin.model.notification import Notification, Payload
 
 Kind = TypeVar("Kind")
 

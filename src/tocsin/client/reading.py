@@ -9,12 +9,13 @@ import msgspec
 from tocsin.client.answers import ClientError
 from tocsin.client.values import Ended
 from tocsin.markup import xml
-from tocsin.mediation import addressing, cloudevents, soap
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, DIALECTS, EVENT_MEDIA_TYPES, event_dialect, normalise, open_in_full
-from tocsin.mediation.entries import read_entries
-from tocsin.mediation.payloads import payload_of
 from tocsin.mediation.rules import Dialect, Message, Name
-from tocsin.mediation.soap import Envelope
+from tocsin.mediation.soap import addressing, soap
+from tocsin.mediation.soap.entries import read_entries
+from tocsin.mediation.soap.payloads import payload_of
+from tocsin.mediation.soap.soap import Envelope
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.model.identity import Instant, MessageId, Node, Pairs
 from tocsin.model.names import Topic

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from tocsin.client import filters
 from tocsin.client.answers import ClientError
 from tocsin.client.values import Mode, Wanted, as_time
-from tocsin.mediation import cloudevents, soap, templates
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, DIALECTS, NAMES
 from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.soap import soap, templates
+from tocsin.mediation.soap.writing import Expression, Value, write
 from tocsin.mediation.topics import PUBLISH_DOOR
-from tocsin.mediation.writing import Expression, Value, write
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification

@@ -12,9 +12,9 @@ from tocsin.client.connection import Connection, now
 from tocsin.client.values import Lease, PullPoint, Registration, Status, Wanted, as_time, lease
 from tocsin.markup import xml
 from tocsin.mediation import times
-from tocsin.mediation.entries import text_of
 from tocsin.mediation.rules import Dialect, Entry, Message, Name
-from tocsin.mediation.writing import Expression, Value
+from tocsin.mediation.soap.entries import text_of
+from tocsin.mediation.soap.writing import Expression, Value
 from tocsin.model.identity import SECOND
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification

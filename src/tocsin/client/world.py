@@ -12,14 +12,9 @@ from msgspec import UNSET, UnsetType
 from tocsin.client.answers import ClientError
 from tocsin.client.connection import Connection
 from tocsin.client.json_speech import JSON, decoded
-from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.protocols import DEFAULT
-from tocsin.routing.implicit.result import Dissemination
-from tocsin.semantics.service import Service
-from tocsin.semantics.world_forms import media_type as media_type_of
-from tocsin.wire.documents import Page
-from tocsin.wire.implicit_documents import DisseminationRow, NotifierDocument, PublishedDocument
-from tocsin.wire.world_documents import (
+from tocsin.documents.notifiers import DisseminationRow, NotifierDocument, PublishedDocument
+from tocsin.documents.subscriptions import Page
+from tocsin.documents.world import (
     CategoryDocument,
     ChangingDocument,
     EdgeDocument,
@@ -28,6 +23,11 @@ from tocsin.wire.world_documents import (
     WorldDocument,
     WorldTopicDocument,
 )
+from tocsin.model.refusal import Refusal
+from tocsin.routing.implicit.protocols import DEFAULT
+from tocsin.routing.implicit.result import Dissemination
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world_forms import media_type as media_type_of
 
 Kind = TypeVar("Kind")
 PAGE = 1000

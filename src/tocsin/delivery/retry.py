@@ -3,11 +3,9 @@
 from random import Random
 
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.model.delivery import Result
+from tocsin.model.delivery import PASSING, Result
 from tocsin.wire.answer import Answer
 
-# Request Timeout, Too Early, Too Many Requests: the only refusals that time can heal.
-PASSING = frozenset({408, 425, 429})
 _TOLD = 200
 
 

@@ -3,8 +3,8 @@
 from tocsin.flow.lifetime import expiry_of
 from tocsin.flow.services import NOTIFIERS, addressed_by
 from tocsin.flow.thin import thinned
-from tocsin.matching.compiled import Compiled
 from tocsin.matching.engine import Engine, Matched, matches
+from tocsin.matching.index.compiled import Compiled
 from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
 from tocsin.mediation import dialects

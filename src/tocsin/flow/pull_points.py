@@ -1,6 +1,6 @@
 """Which notifications go into which pull point. The node's engines and Spark agree because all of them ask here."""
 
-from tocsin.mediation.templates import PULL_POINTS as PULL_POINTS
+from tocsin.mediation.soap.templates import PULL_POINTS as PULL_POINTS
 from tocsin.model.records import Accepted
 from tocsin.model.subscription import Subscription
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, unquote
 from msgspec.structs import replace
 
 from tocsin.flow.lifetime import check_expiry
-from tocsin.mediation import cloudevents
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.times import timestamp
 from tocsin.model.identity import Node, Pairs
 from tocsin.model.names import Topic

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from tocsin.markup import xml
-from tocsin.mediation import cloudevents
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification, Payload

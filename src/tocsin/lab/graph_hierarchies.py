@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from tocsin.lab.graph_drafts import Draft, Drafts, Shape
 from tocsin.lab.graph_workload import asked_arc, asked_vertex, class_name, label, property_name, variable
-from tocsin.markup.graph_pattern import Compared, GraphPattern, GraphQuery, Like, PatternVertex, Test
+from tocsin.markup.graphs.graph_pattern import Compared, GraphPattern, GraphQuery, Like, PatternVertex, Test
 from tocsin.model.literal import Kind, Value
 from tocsin.model.ontology import Ontology, Parents
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"
 STRING = "http://www.w3.org/2001/XMLSchema#string"

@@ -11,9 +11,9 @@ from random import Random
 from msgspec import Struct
 
 from tocsin.lab.graph_drafts import Draft, Drafts, Shape
-from tocsin.markup.graph_pattern import HOME, GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 
 class Vocabulary(Struct, frozen=True):

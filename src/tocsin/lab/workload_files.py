@@ -13,7 +13,7 @@ from tocsin.lab.workload_aiming import aimed
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies_all
 from tocsin.matching.known import Known
-from tocsin.mediation import cloudevents
+from tocsin.mediation.ce import cloudevents
 from tocsin.model import names
 from tocsin.model.content_topic import parse_box, space_of
 from tocsin.model.declared import Declaration, Hierarchy, Producer

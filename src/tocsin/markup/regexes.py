@@ -6,7 +6,7 @@ from typing import Protocol
 
 import re2
 
-from tocsin.markup.graph_pattern import Like
+from tocsin.markup.graphs.graph_pattern import Like
 
 LONGEST = 1000  # characters
 LARGEST = 5000  # instructions, of all expressions of a pattern together: to compile them takes time and memory

@@ -4,16 +4,16 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from tocsin.matching.atoms import Term, terms_of
-from tocsin.matching.combination import Combination
-from tocsin.matching.compiled import Compiled
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies_all
+from tocsin.matching.index.atoms import Term, terms_of
+from tocsin.matching.index.combination import Combination
+from tocsin.matching.index.compiled import Compiled
+from tocsin.matching.index.statistics import NO_STATISTICS, Statistics
+from tocsin.matching.index.topics import TopicIndex, size_of
 from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
 from tocsin.matching.services import notifier_of
-from tocsin.matching.statistics import NO_STATISTICS, Statistics
-from tocsin.matching.topics import TopicIndex, size_of
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from tocsin.markup import xml
 from tocsin.markup.xml import Element, MarkupError
 from tocsin.mediation.dialects import BY_NAME, customise
-from tocsin.mediation.namespaces import TOCSIN
-from tocsin.mediation.payloads import XML_TYPE, as_element
+from tocsin.mediation.soap.namespaces import TOCSIN
+from tocsin.mediation.soap.payloads import XML_TYPE, as_element
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.subscription import Subscription
 

@@ -10,10 +10,10 @@ from tocsin.markup.xml import Element
 from tocsin.matching.known import Known
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
-from tocsin.semantics.event_reading import read_event, syntax_of
-from tocsin.semantics.lifting import lift
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.event_reading import read_event, syntax_of
+from tocsin.semantics.events.lifting import lift
 
 _RDF_XML = "application/rdf+xml"
 _RDF_ROOT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"

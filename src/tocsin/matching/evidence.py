@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from tocsin.markup.conditions import Attribute, Constant, ExpressionError, JsonPath, Path, XmlPath
-from tocsin.markup.graph_reading import query_of
+from tocsin.markup.graphs.reading import query_of
 from tocsin.markup.xml import Element
 from tocsin.matching.envelopes import Envelopes, parsed
 from tocsin.matching.event_graphs import event_graph_of
@@ -20,8 +20,8 @@ from tocsin.matching.graphs.vertex_sets import VertexSets
 from tocsin.matching.judging import Judge, Undecided
 from tocsin.matching.known import Known
 from tocsin.matching.xml_values import values_at
-from tocsin.mediation import cloudevents
-from tocsin.mediation.actions import action_of
+from tocsin.mediation.ce import cloudevents
+from tocsin.mediation.soap.actions import action_of
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in
 from tocsin.model.declared import Producer
 from tocsin.model.filters import Content, Graph
@@ -29,7 +29,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import Point
 from tocsin.model.subscription import Subscription
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.events.event_graph import EventGraph
 
 MISSING = msgspec.UNSET
 Values = tuple[Constant, ...]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tocsin.markup.graph_pattern import GraphQuery
+from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.matching.graphs.search import Search
 from tocsin.matching.graphs.vertex_sets import VertexSets
 from tocsin.matching.judging import Undecided

@@ -7,7 +7,7 @@ from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
 from tocsin.model.lifting import Lifting
 from tocsin.model.ontology import Ontology, Parents
 from tocsin.model.space import InformationSpace
-from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.concepts.concept_model import ConceptModel
 
 _NO_PRODUCER = Producer("")
 

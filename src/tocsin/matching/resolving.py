@@ -5,15 +5,15 @@ from collections.abc import Iterable
 from msgspec.structs import replace
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graph_reading import query_of
+from tocsin.markup.graphs.reading import query_of
 from tocsin.matching.known import Known
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.content_topic import parse_box, write_box
 from tocsin.model.filters import AllOf, AnyOf, Content, Filter, Graph, InBox, Not
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form, Subscription
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.pattern_checks import check_query
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.concepts.pattern_checks import check_query
 
 SHOWN = 5
 

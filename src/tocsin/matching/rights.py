@@ -2,8 +2,8 @@
 
 from functools import lru_cache
 
-from tocsin.matching.covering import covers
-from tocsin.matching.topics import topic_matches
+from tocsin.matching.cover.covering import covers
+from tocsin.matching.index.topics import topic_matches
 from tocsin.model.access import Action, Principal
 from tocsin.model.filters import DESCEND, NOTHING, AllOf, AnyOf, Filter, TopicIs
 from tocsin.model.names import QName, Topic

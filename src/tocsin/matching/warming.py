@@ -4,15 +4,15 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from tocsin.markup.graph_pattern import Compared, GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.matching.boxes import BoxIndex
-from tocsin.matching.combination import Combination
+from tocsin.markup.graphs.graph_pattern import Compared, GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.matching.index.boxes import BoxIndex
+from tocsin.matching.index.combination import Combination
 from tocsin.matching.known import Known
 from tocsin.model.filters import InBox
 from tocsin.model.literal import Kind, Value
 from tocsin.model.space import Dimension, InformationSpace, Interval
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 COMPILING = "compiling the kernels for this machine; it is done once, and takes up to a minute"
 

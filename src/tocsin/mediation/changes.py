@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from tocsin.markup import xml
-from tocsin.mediation.actions import action_for
-from tocsin.mediation.payloads import XML_TYPE, is_xml, type_name, type_of
+from tocsin.mediation.soap.actions import action_for
+from tocsin.mediation.soap.payloads import XML_TYPE, is_xml, type_name, type_of
 from tocsin.mediation.times import timestamp
 from tocsin.mediation.topics import sayable_content_topic
 from tocsin.model.content_topic import CONTENT_TOPIC

@@ -5,16 +5,20 @@ from functools import partial
 
 from msgspec import Struct
 
-from tocsin.mediation import answering, asking, faults, notices, soap, templates, wse_2004_08
-from tocsin.mediation.memo import EnvelopeMemo, Recalled
+from tocsin.mediation import faults
 from tocsin.mediation.operations import Answer, Context, Done, Ended, Reply, Request
 from tocsin.mediation.registry import BY_NAME as BY_NAME
 from tocsin.mediation.registry import DIALECTS as DIALECTS
 from tocsin.mediation.registry import NAMES as NAMES
 from tocsin.mediation.rules import Dialect, Message, Write
-from tocsin.mediation.soap import Envelope
+from tocsin.mediation.soap import answers as answering
+from tocsin.mediation.soap import notices, soap, templates
+from tocsin.mediation.soap import requests as asking
+from tocsin.mediation.soap.memo import EnvelopeMemo, Recalled
+from tocsin.mediation.soap.soap import Envelope
 from tocsin.mediation.topics import PUBLISH_DOOR as PUBLISH_DOOR
 from tocsin.mediation.topics import topic_of_door
+from tocsin.mediation.ws import wse_2004_08
 from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.notification import Notification

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from tocsin.mediation import explain, losses
 from tocsin.mediation.dialects import DIALECTS
 from tocsin.mediation.explain import entries_of, message_for, place
-from tocsin.mediation.namespaces import WSA_NAMESPACES
 from tocsin.mediation.rules import Dialect, Entry, Message
+from tocsin.mediation.soap.namespaces import WSA_NAMESPACES
 from tocsin.model.names import NO_TOPIC
 
 _HEAD = """# Mediation

@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, unquote
 
-from tocsin.markup import cesql, items, jsonpath, sparql, xpath, xpath_subset
+from tocsin.markup import cesql, items, jsonpath, xpath, xpath_subset
 from tocsin.markup.conditions import ExpressionError
+from tocsin.markup.graphs import sparql
 from tocsin.model.content_topic import space_of, write_box
 from tocsin.model.filters import ActionIs, Content, Graph, InBox, Language, Over, ProducerIs, TypeIs
 from tocsin.model.identity import Pairs

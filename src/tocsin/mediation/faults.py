@@ -3,12 +3,13 @@
 import msgspec
 
 from tocsin.markup import xml
-from tocsin.mediation import soap, times
-from tocsin.mediation.addressing import namespace_of
-from tocsin.mediation.namespaces import WSSE
+from tocsin.mediation import times
 from tocsin.mediation.operations import Context, Reply
-from tocsin.mediation.payloads import NOT_XML
 from tocsin.mediation.rules import Dialect, Faults, Name, Names
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.addressing import namespace_of
+from tocsin.mediation.soap.namespaces import WSSE
+from tocsin.mediation.soap.payloads import NOT_XML
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.names import QName
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal

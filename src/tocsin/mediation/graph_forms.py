@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tocsin.markup import xml
-from tocsin.mediation.namespaces import POLICY
+from tocsin.mediation.soap.namespaces import POLICY
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form
 

@@ -15,16 +15,16 @@ def _dialect(module: str) -> Dialect:
 DIALECTS: tuple[Dialect, ...] = tuple(
     _dialect(module)
     for module in (
-        "wsn_1_3",
-        "onvif",
-        "wse_2004_08",
-        "wsn_1_2",
-        "wsn_1_0",
-        "wse_2011",
-        "wse_2004_01",
-        "cloudevents",
+        "ws.wsn_1_3",
+        "ws.onvif",
+        "ws.wse_2004_08",
+        "ws.wsn_1_2",
+        "ws.wsn_1_0",
+        "ws.wse_2011",
+        "ws.wse_2004_01",
+        "ce.cloudevents",
         "raw",
-        "webhook",
+        "ce.webhook",
     )
 )
 BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}

@@ -18,7 +18,7 @@ from tocsin.model.subscription import Subscription
 
 if TYPE_CHECKING:
     from tocsin.mediation.operations import Described
-    from tocsin.mediation.writing import Value
+    from tocsin.mediation.soap.writing import Value
 
 
 class Name(Struct, frozen=True, cache_hash=True):

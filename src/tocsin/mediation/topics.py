@@ -8,8 +8,8 @@ from urllib.parse import unquote
 from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation import expressions
-from tocsin.mediation.entries import text_of
-from tocsin.mediation.namespaces import ONVIF_CONCRETE_SET, TOPICS, TOPICS_1_0, TOPICS_1_2
+from tocsin.mediation.soap.entries import text_of
+from tocsin.mediation.soap.namespaces import ONVIF_CONCRETE_SET, TOPICS, TOPICS_1_0, TOPICS_1_2
 from tocsin.model import names
 from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.filters import TopicIs

@@ -7,6 +7,9 @@ from msgspec import Struct
 from tocsin.model.identity import Instant, MessageId, Pairs, SubscriptionId
 from tocsin.model.subscription import Endpoint, Position
 
+# Request Timeout, Too Early, Too Many Requests: the only refusals that time can heal.
+PASSING = frozenset({408, 425, 429})
+
 
 class Match(Struct, frozen=True, array_like=True, gc=False):
     notification: MessageId

@@ -14,10 +14,10 @@ from tocsin.model.records import Changed, Declared
 from tocsin.model.subscription import Position, Subscription
 from tocsin.pipeline.compiling import flow_over
 from tocsin.pipeline.errors import PipelineError
-from tocsin.pipeline.places import Places
 from tocsin.store.database import Store
 from tocsin.store.declarations import Along
-from tocsin.store.judge import FILTER_SECONDS, SECONDS, ProcessJudge
+from tocsin.store.judge.judge import FILTER_SECONDS, SECONDS, ProcessJudge
+from tocsin.store.places import Places
 
 
 class Standing(Protocol):

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tocsin.pipeline.errors import OutOfStep
-from tocsin.pipeline.places import Places
 from tocsin.store.outbox import Outbox
+from tocsin.store.places import Places
 
 
 def check_in_step(data: Path, outbox: Outbox) -> None:

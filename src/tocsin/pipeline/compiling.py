@@ -4,12 +4,12 @@ from contextlib import closing
 from pathlib import Path
 
 from tocsin.flow.flow import Flow
-from tocsin.matching.compiled import Compiled, compiled
+from tocsin.matching.index.compiled import Compiled, compiled
 from tocsin.matching.judging import Judge
-from tocsin.pipeline.places import Places
 from tocsin.store import snapshots
 from tocsin.store.database import Store
 from tocsin.store.errors import StoreError
+from tocsin.store.places import Places
 
 LEAST = 1_000  # changes of subscriptions; fewer are taken as quickly from the database
 PART = 10  # a new one is made when so many parts of what the last one held have changed

@@ -9,7 +9,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed
 from tocsin.store.codec import decode, is_change
 from tocsin.store.declarations import Along
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.reader import LogReader
 
 
 def earlier(

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from pyoxigraph import RdfFormat, parse
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics import rdf_lines
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_checks import check_event
-from tocsin.semantics.event_draft import graph_of
-from tocsin.semantics.event_graph import EventGraph
-from tocsin.semantics.rdf_lines import Statement
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events import rdf_lines
+from tocsin.semantics.events.event_checks import check_event
+from tocsin.semantics.events.event_draft import graph_of
+from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.rdf_lines import Statement
 
 _ANY = "<urn:tocsin:any>"
 _PLACES = {

@@ -18,7 +18,7 @@ from tocsin.model.subscription import Subscription
 from tocsin.pipeline.as_of import Standing
 from tocsin.pipeline.earlier import earlier
 from tocsin.store.codec import Undecodable, decode, is_change
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.reader import LogReader
 
 _decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 

@@ -12,14 +12,14 @@ from tocsin.pipeline import tables
 from tocsin.pipeline.batch import Work, publish, work
 from tocsin.pipeline.errors import PipelineError, sentence
 from tocsin.pipeline.lock import owned
-from tocsin.pipeline.places import Places
 from tocsin.pipeline.run import delivers
 from tocsin.pipeline.session import LOCAL, session
 from tocsin.pipeline.source import LOG, NAME, OUTCOMES
 from tocsin.pipeline.tables import DELIVERIES, ERRORS, MATCHES, NOTIFICATIONS
 from tocsin.pipeline.task import Task
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
+from tocsin.store.places import Places
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from tocsin.pipeline.batch import Batches, warm_up
 from tocsin.pipeline.checkpoint import check_in_step
 from tocsin.pipeline.errors import PipelineError, sentence
 from tocsin.pipeline.lock import owned
-from tocsin.pipeline.places import Places
 from tocsin.pipeline.progress import Progress
 from tocsin.pipeline.session import LOCAL, session
 from tocsin.pipeline.source import NAME
 from tocsin.store.outbox import Outbox
+from tocsin.store.places import Places
 
 _LOOK_SECONDS = 0.2
 

@@ -10,9 +10,9 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from tocsin.pipeline.errors import LostRecords
-from tocsin.pipeline.places import Places
-from tocsin.store.log_reader import LogReader
-from tocsin.store.segment import segment_firsts, segment_path
+from tocsin.store.log.reader import LogReader
+from tocsin.store.log.segment import segment_firsts, segment_path
+from tocsin.store.places import Places
 
 NAME = "tocsin-log"
 LOG, OUTCOMES = "log", "outcomes"

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tocsin.pipeline.places import Places
 from tocsin.store.outbox import Outbox
+from tocsin.store.places import Places
 
 _TEXT, _NUMBER, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
 _PLACE = [("node", _TEXT), ("offset", _NUMBER), ("index", pa.int32())]

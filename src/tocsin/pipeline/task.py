@@ -11,11 +11,11 @@ from pyspark import TaskContext
 from tocsin.pipeline.as_of import Standing, as_of, frozen
 from tocsin.pipeline.hop import decode_outcomes, hop
 from tocsin.pipeline.part import Part
-from tocsin.pipeline.places import Places
 from tocsin.pipeline.rows import RECORDS, Sink
 from tocsin.pipeline.source import LOG
 from tocsin.pipeline.tables import DELIVERIES, KEPT
-from tocsin.store.log_reader import LogReader
+from tocsin.store.log.reader import LogReader
+from tocsin.store.places import Places
 
 COUNTS = (RECORDS, *KEPT, DELIVERIES)
 RESULT = pa.schema(

@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from tocsin.model.refusal import Refusal
 from tocsin.model.request import Choice, Preference, Profile, Request, Scored
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 Mode = Literal["push", "pull"]
 Cardinality = Literal["1:1", "1:n"]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pyoxigraph import BlankNode, RdfFormat, Triple, parse, serialize
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.rdf_facts import guard
+from tocsin.semantics.interest.rdf_facts import guard
 
 MOST = 256 << 10  # bytes
 DEEPEST = 64  # the parser takes time with the square of it

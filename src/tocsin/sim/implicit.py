@@ -22,7 +22,7 @@ from tocsin.routing.implicit.messages import (
 from tocsin.routing.implicit.notifier import MOST_NAMES, Notifier
 from tocsin.routing.implicit.protocols import protocol
 from tocsin.routing.implicit.result import Dissemination, dissemination
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.world import World
 from tocsin.sim.clock import Clock, Delay, constant
 
 LIMIT = MOST_PASSES  # of one message at one notifier

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from tocsin.routing.implicit.messages import Deliver, Effect, Forward, Handled
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.world import World
 from tocsin.sim.implicit import Network
 
 Weigh = Callable[[Iterable[str]], int]  # the bytes of a header

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from tocsin.matching.compiled import VERSION, Snapshot
+from tocsin.matching.index.compiled import VERSION, Snapshot
 from tocsin.store.errors import StoreError
 
 _HEAD = "head.msgpack"

@@ -17,7 +17,7 @@ from typing import Protocol
 from urllib.parse import urlsplit
 
 from tocsin.markup import xml
-from tocsin.mediation import dime
+from tocsin.mediation.soap import dime
 from tocsin.model.identity import Pairs
 from tocsin.wire.addresses import AddressGuard, literal, place
 from tocsin.wire.answer import Answer

@@ -7,8 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from onvif import ONVIFCamera
-from tests.broker.sink import Sink
 from tests.clients.peers.peer import Event
+from tests.whole.sink import Sink
 
 _LEASE = timedelta(minutes=5)
 _NOW = {"Timeout": timedelta(0), "MessageLimit": 100}

@@ -11,8 +11,8 @@ from cloudevents.core.bindings.http import HTTPMessage, from_http_event, to_bina
 from cloudevents.core.formats.json import JSONFormat
 from cloudevents.core.v1.event import CloudEvent
 from lxml import etree
-from tests.broker.sink import Sink
 from tests.clients.peers.peer import Event
+from tests.whole.sink import Sink
 
 from tocsin.client import Received
 from tocsin.wire.http_client import HttpClient

@@ -2,10 +2,10 @@
 
 import re
 
-from tocsin.markup.graph_pattern import HOME, GraphPattern, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, PatternArc, PatternVertex
 from tocsin.model.ontology import Ontology, Parents
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 THING = "http://www.w3.org/2002/07/owl#Thing"
 _ARC = re.compile(r"([?\w]+)(?::(\w+))?-(\w+)->([?\w]+)(?::(\w+))?")

@@ -2,9 +2,9 @@
 
 from random import Random
 
-from tocsin.markup.graph_pattern import All, Any, Comparator, Compared, Like, Opposite, Spoken, Test
+from tocsin.markup.graphs.graph_pattern import All, Any, Comparator, Compared, Like, Opposite, Spoken, Test
 from tocsin.model.literal import Kind, Value
-from tocsin.semantics.event_graph import Vertex
+from tocsin.semantics.events.event_graph import Vertex
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.matching.graphs.literals import LITERALS, random_tests
 
-from tocsin.markup.graph_pattern import HOME, GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.model.ontology import Ontology, Parents
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 LITERAL = "http://www.w3.org/2000/01/rdf-schema#Literal"
 CLASSES = tuple(f"urn:{name}" for name in "ABCDE")

@@ -5,15 +5,15 @@ from hypothesis import given, settings
 from tests.effort import examples
 from tests.matching.graphs.strategies import Case, cases
 
-from tocsin.markup.graph_pattern import GraphQuery
+from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.matching.graphs.furthest import furthest
 from tocsin.matching.graphs.index import GraphIndex
 from tocsin.matching.graphs.search import find
 from tocsin.matching.ops.algorithm import Ops
 from tocsin.matching.ops.decomposition import Decomposition
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 
 def by_definition(query: GraphQuery, event: EventGraph, model: ConceptModel) -> bool:

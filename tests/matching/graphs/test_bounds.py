@@ -4,11 +4,11 @@ from itertools import permutations
 
 import pytest
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.matching.graphs.desk import MOST_STEPS, Desk
 from tocsin.matching.graphs.index import GraphIndex
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 EMPTY = ConceptModel()
 Ends = list[tuple[int, int]]

@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from tests.matching.graphs import drawn
 from tests.matching.graphs.literals import XSD, literal
 
-from tocsin.markup.graph_pattern import GraphPattern, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, PatternArc, PatternVertex
 from tocsin.matching.graphs.definition import matches_pattern
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 MODEL = drawn.model(
     (("Product", ()), ("Computer", ("Product",)), ("Gift", ()), ("Toy", ("Product", "Gift"))),

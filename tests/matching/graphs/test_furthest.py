@@ -3,10 +3,10 @@ from msgspec.structs import replace
 from tests.matching.graphs import drawn
 from tests.matching.graphs.literals import XSD, literal
 
-from tocsin.markup.graph_pattern import Compared, GraphPattern, GraphQuery
+from tocsin.markup.graphs.graph_pattern import Compared, GraphPattern, GraphQuery
 from tocsin.matching.graphs.furthest import FailedTest, NoArc, NoClass, OtherTerm, Reason, Unequal, Used, furthest
 from tocsin.model.literal import Kind, Value
-from tocsin.semantics.event_graph import Arc, EventGraph
+from tocsin.semantics.events.event_graph import Arc, EventGraph
 
 BELOW_400 = Compared("<", Value(Kind.NUMBER, 400.0))
 THINGS = drawn.event("H:Selling-target->a:Desktop", "H-price->m:Money")

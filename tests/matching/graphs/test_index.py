@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from tests.effort import examples
 from tests.matching.graphs.strategies import random_case, random_event, random_query, randoms
 
-from tocsin.markup.graph_pattern import (
+from tocsin.markup.graphs.graph_pattern import (
     All,
     Compared,
     GraphPattern,
@@ -23,8 +23,8 @@ from tocsin.markup.graph_pattern import (
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.matching.graphs.index import GraphHeader, GraphIndex
 from tocsin.model.literal import Kind, Value
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 STRING = "http://www.w3.org/2001/XMLSchema#string"
 INTEGER = "http://www.w3.org/2001/XMLSchema#integer"

@@ -7,12 +7,12 @@ from pyoxigraph import RdfFormat, Store
 from tests.effort import examples
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graph_pattern import HOME, GraphQuery
-from tocsin.markup.sparql_pattern import parse_sparql
+from tocsin.markup.graphs.graph_pattern import HOME, GraphQuery
+from tocsin.markup.graphs.sparql_pattern import parse_sparql
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.model.ontology import Ontology
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 CLASSES, PROPERTIES = ("urn:A", "urn:B"), ("urn:p", "urn:q")

@@ -6,12 +6,12 @@ from tests.effort import examples
 from tests.matching.graphs import drawn
 from tests.matching.graphs.strategies import Case, cases
 
-from tocsin.markup.graph_pattern import GraphPattern, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, PatternVertex
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.matching.ops.algorithm import Counts, Ops
 from tocsin.matching.ops.matching_tree import Circle, Rectangle
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 
 def all_of(case: Case, times: int = 1) -> tuple[Ops[tuple[int, int]], list[tuple[GraphPattern, bool]]]:

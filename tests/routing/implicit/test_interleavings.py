@@ -14,8 +14,8 @@ from tests.routing.worlds import Sketch, of, reached, sketches
 from tocsin.model.identity import MessageId
 from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.result import Dissemination
-from tocsin.semantics.changes import PutEdge, RemoveEdge, RemoveService
-from tocsin.semantics.edge import Edge
+from tocsin.semantics.interest.changes import PutEdge, RemoveEdge, RemoveService
+from tocsin.semantics.interest.edge import Edge
 
 EVERY = sorted(PROTOCOLS)
 WITH_HISTORY = ["cin", "din", "hin-din"]  # these are not bounded, and reach everybody

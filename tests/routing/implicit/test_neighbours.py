@@ -5,7 +5,7 @@ from tests.effort import examples
 from tests.routing.stage import Script, Stage, plays
 from tests.routing.worlds import Sketch
 
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.world import World
 
 
 def agree(world: World, sketch: Sketch) -> None:

@@ -5,9 +5,10 @@ from random import Random
 import msgspec
 from msgspec import Struct
 
-from tocsin.mediation import cloudevents, wse_2004_08, wsn_1_3
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import customise, event_dialect, normalise, open_in_full
-from tocsin.mediation.namespaces import SOAP_12, TOPICS, WSA_2005, WSN, WSN_CONSUMER
+from tocsin.mediation.soap.namespaces import SOAP_12, TOPICS, WSA_2005, WSN, WSN_CONSUMER
+from tocsin.mediation.ws import wse_2004_08, wsn_1_3
 from tocsin.model.identity import Instant, Node, SubscriptionId
 from tocsin.model.records import Accepted
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription

@@ -16,9 +16,9 @@ from tocsin.lab.benches._matching import over
 from tocsin.lab.graph_hierarchies import HierarchicalWorkload, Hierarchies
 from tocsin.lab.graph_workload import GraphWorkload, Vocabulary
 from tocsin.lab.race import Timing, race
-from tocsin.markup.graph_pattern import HOME, GraphPattern, GraphQuery, PatternVertex
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph, Vertex
+from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, GraphQuery, PatternVertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph, Vertex
 
 if TYPE_CHECKING:
     from tocsin.matching.graphs.desk import Desk

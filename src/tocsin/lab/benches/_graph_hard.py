@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import HOME, GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.semantics.event_graph import Arc, EventGraph, Vertex
+from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 THING, ALONG = "urn:example:class0", "urn:example:property0"
 Answer = Literal["right", "undecided"]

@@ -13,9 +13,9 @@ from tocsin.lab.benches import _graph_rivals as rivals
 from tocsin.lab.benches._graph_grown import PAPER, WORKLOADS, filled
 from tocsin.lab.benches._graph_rivals import BY_HOME, IGRAPH, OXIGRAPH, RUSTWORKX, Rival
 from tocsin.lab.benches._matching import Work, over, race_by_cpu
-from tocsin.markup.graph_pattern import GraphQuery
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.markup.graphs.graph_pattern import GraphQuery
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 if TYPE_CHECKING:
     from tocsin.matching.graphs.index import GraphIndex

@@ -13,9 +13,9 @@ from typing import Any
 
 from pyoxigraph import BlankNode, NamedNode, Quad, Store
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery, PatternVertex
-from tocsin.semantics.event_graph import EventGraph, Vertex
-from tocsin.semantics.ino_vocabulary import TYPE
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternVertex
+from tocsin.semantics.events.event_graph import EventGraph, Vertex
+from tocsin.semantics.interest.ino_vocabulary import TYPE
 
 IGRAPH, RUSTWORKX = "igraph, VF2 one by one", "rustworkx, VF2 one by one"
 BY_HOME = " of that class of home"

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 FIRST_MATCH = """
 import time
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternVertex
 from tocsin.matching.graphs.index import GraphIndex
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph, Vertex
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph, Vertex
 imported = time.process_time()
 index = GraphIndex()
 index.add(0, GraphQuery((GraphPattern((PatternVertex("_:H", ("urn:example:class0",)),), ()),)))

@@ -3,7 +3,7 @@
 from random import Random
 
 from tocsin.client.requests import NOWHERE, notice
-from tocsin.mediation import wsn_1_3
+from tocsin.mediation.ws import wsn_1_3
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload

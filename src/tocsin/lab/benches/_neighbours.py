@@ -4,11 +4,11 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from random import Random
 
-from tocsin.semantics.changes import PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.edge import Edge
-from tocsin.semantics.service import Service
-from tocsin.semantics.taxonomy import Taxonomy
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
+from tocsin.semantics.interest.edge import Edge
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.taxonomy import Taxonomy
+from tocsin.semantics.interest.world import World
 
 Ask = Callable[[str, str], object]
 TREE = (8, 6, 4)  # categories at the top, under each of them, under each of those

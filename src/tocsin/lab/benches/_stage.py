@@ -14,7 +14,7 @@ from msgspec import Struct, json
 
 from tocsin.client.requests import request
 from tocsin.lab.benches._sink import COUNT
-from tocsin.mediation import wsn_1_3
+from tocsin.mediation.ws import wsn_1_3
 from tocsin.model.subscription import Endpoint
 
 _SCHEDULED = 2  # CPUCLOCK_SCHED, the sum that the scheduler keeps; /proc has the same in steps of 10 ms

@@ -9,18 +9,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tocsin.app.collector import patient_collector
 from tocsin.lab.bench import Result, against_floor, alone, benchmark, side_by_side
 from tocsin.lab.benches._changing import changed
 from tocsin.lab.benches._grown import Grown, exponent, grown
 from tocsin.lab.benches._matching import LEAST, ONE_BY_ONE, check, engine_of, over, race_by_cpu, up_to, wanted
 from tocsin.lab.workload import MIXED
 from tocsin.lab.workload_files import made, one_by_one, told
-from tocsin.matching.compiled import Compiled, compiled
 from tocsin.matching.engine import Engine
+from tocsin.matching.index.compiled import Compiled, compiled
 from tocsin.matching.known import Known
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
+from tocsin.platform.collector import patient_collector
 from tocsin.store import snapshots
 
 CHECKED = 3

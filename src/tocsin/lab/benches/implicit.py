@@ -9,7 +9,7 @@ from msgspec import Struct
 from tocsin.lab.bench import Result, against_floor, benchmark, race, side_by_side
 from tocsin.lab.benches import _neighbours, _notifying
 from tocsin.lab.benches._neighbours import Ask
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.world import World
 
 FLOOR, LITERALLY, SQL = "a dict look-up + the answer's tuple", "Table 1 literally, in sets", "SQLite, indexed"
 

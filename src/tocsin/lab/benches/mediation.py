@@ -14,8 +14,9 @@ from lxml import etree
 from tocsin.lab.bench import Result, Timing, against_floor, at_most, benchmark, race, side_by_side
 from tocsin.lab.benches._alerts import BASE_URL, Alert, cloud_event, subscribers, written, wse_event, wsn_notify
 from tocsin.markup import xml
-from tocsin.mediation import cloudevents, wse_2004_08, wsn_1_3
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import DIALECTS, customise, normalise
+from tocsin.mediation.ws import wse_2004_08, wsn_1_3
 from tocsin.model.records import Accepted
 from tocsin.model.subscription import Form
 

@@ -21,7 +21,7 @@ from tocsin.lab.benches._matching import race_by_cpu, up_to
 from tocsin.lab.graph_workload import GraphWorkload, Vocabulary
 from tocsin.lab.race import timing
 from tocsin.matching.graphs.search import find
-from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.concepts.concept_model import ConceptModel
 
 GROWTH, MOST_BYTES, MOST_SECONDS = 15, 150, 2
 RATES = (2, 5, 10, 20)  # classes

@@ -12,7 +12,7 @@ from tocsin.lab.benches._matching import engine_of, over, race_by_cpu
 from tocsin.lab.benches._scans import NARROWING, SCAN, Scan
 from tocsin.lab.workload import WEATHER, box_in, boxes, numbers, point_of
 from tocsin.lab.workload_files import made, told
-from tocsin.matching.boxes import BoxIndex
+from tocsin.matching.index.boxes import BoxIndex
 from tocsin.model.filters import InBox
 from tocsin.model.space import InformationSpace, Point
 

@@ -15,7 +15,7 @@ from tocsin.lab.benches._matching import ONE_BY_ONE, Work, check, engine_of, mat
 from tocsin.lab.workload import AREAS, EVENTS, HAZARDS, ROOTS, TOPICS, Telling, notifications, topic_text
 from tocsin.lab.workload_files import made, notification
 from tocsin.matching.engine import Engine
-from tocsin.matching.topics import topic_matches
+from tocsin.matching.index.topics import topic_matches
 from tocsin.model.filters import ANY, DESCEND, TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic, topic

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
-from tocsin.semantics import world_json
-from tocsin.semantics.edge import Edge
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest import world_json
+from tocsin.semantics.interest.edge import Edge
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 
 HIN_AS_CIN, BETWEEN = "CIN = HIN < DIN", "CIN < HIN < DIN"
 HIN_WORST, HIN_AS_DIN = "CIN < DIN < HIN", "CIN < HIN = DIN"

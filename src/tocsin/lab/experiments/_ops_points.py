@@ -11,10 +11,10 @@ from msgspec import Struct
 from tocsin.lab.experiments._ops_ways import KERNEL, LITERAL, REPAIRED, Way, check, way
 from tocsin.lab.graph_workload import GraphWorkload, Vocabulary
 from tocsin.lab.race import frozen_gc
-from tocsin.markup.graph_pattern import GraphQuery
+from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.matching.ops.algorithm import Counts
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 SEEN = 128  # events that came before most subscriptions did, as in a node that runs: the kernel files by what it saw
 WARM = 8  # of them, that come again after more subscriptions

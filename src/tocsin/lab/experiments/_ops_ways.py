@@ -4,11 +4,11 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import GraphQuery
+from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.matching.ops.algorithm import Counts, Ops, Outcome
 from tocsin.matching.ops.decomposition import Decided, Decomposition
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 REPAIRED, LITERAL, DECOMPOSITION, KERNEL = "repaired", "literal", "decomposition", "kernel"
 

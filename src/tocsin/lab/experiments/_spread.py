@@ -7,10 +7,10 @@ from statistics import median
 from msgspec import Struct
 
 from tocsin.lab.experiments._disasters import SCENARIOS, Scenario, world_of
-from tocsin.semantics.changes import PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.edge import Edge
-from tocsin.semantics.service import Service
-from tocsin.semantics.world import World
+from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
+from tocsin.semantics.interest.edge import Edge
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
 from tocsin.sim.clock import Clock, Delay, between
 from tocsin.sim.implicit import Network, disseminate
 

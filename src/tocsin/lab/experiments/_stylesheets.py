@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from tocsin.mediation.namespaces import SOAP_12, WSA_2004, WSA_2005, WSE, WSN, WSN_CONSUMER
+from tocsin.mediation.soap.namespaces import SOAP_12, WSA_2004, WSA_2005, WSE, WSN, WSN_CONSUMER
 
 _HEAD = (
     '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" '

@@ -1,10 +1,10 @@
 """When an event graph matches a pattern (OPS s5.1, Definition 1): all mappings are tried, vertex after vertex."""
 
-from tocsin.markup.graph_pattern import GraphPattern, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, PatternArc, PatternVertex
 from tocsin.matching.graphs.tests import passes
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph, Vertex
-from tocsin.semantics.literals import value_of
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph, Vertex
+from tocsin.semantics.events.literals import value_of
 
 Mapping = tuple[int, ...]  # of the pattern's first vertexes: which vertex of the event each stands for
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery, PatternArc, Test
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, Test
 from tocsin.matching.graphs.definition import classes_of, equal
 from tocsin.matching.graphs.tests import passes
 from tocsin.matching.graphs.vertex_sets import VertexSets, members, sets_of
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 BUDGET = 20_000  # vertexes looked at in each alternative
 MOST_REASONS = 8

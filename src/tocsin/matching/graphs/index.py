@@ -9,8 +9,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery
-from tocsin.matching.columns import Columns
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery
 from tocsin.matching.graphs import layout as at
 from tocsin.matching.graphs.desk import Desk
 from tocsin.matching.graphs.kernel import Ints
@@ -20,8 +19,9 @@ from tocsin.matching.graphs.predicates import PredicateHeader, Predicates
 from tocsin.matching.graphs.rates import Rates
 from tocsin.matching.graphs.steps import leaves_of, steps_of
 from tocsin.matching.graphs.trie import Trie
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.matching.index.columns import Columns
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 NONE = -1
 _NOBODY: Ints = np.zeros(0, np.int32)

@@ -6,14 +6,14 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from tocsin.matching.graphs.bindings import Tellers
 from tocsin.matching.graphs.kernel import Doubles, Ints
 from tocsin.matching.graphs.names import Names
 from tocsin.matching.graphs.predicates import Predicates
-from tocsin.matching.graphs.told import Tellers
 from tocsin.model.literal import Value
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph, Vertex
-from tocsin.semantics.literals import value_of
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph, Vertex
+from tocsin.semantics.events.literals import value_of
 
 K = TypeVar("K", bound=Hashable)
 MOST_KNOWN = 65_536  # names come from publishers, who may send ever new ones

@@ -14,10 +14,10 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from tocsin.markup.graph_pattern import All, Any, Compared, Like, Opposite, PatternVertex, Spoken, Test
-from tocsin.matching.columns import Columns
+from tocsin.markup.graphs.graph_pattern import All, Any, Compared, Like, Opposite, PatternVertex, Spoken, Test
 from tocsin.matching.graphs import layout as at
 from tocsin.matching.graphs.pools import Pool
+from tocsin.matching.index.columns import Columns
 from tocsin.model.literal import Kind
 
 COMPARATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "!=": 5}

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import GraphPattern, GraphQuery
+from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery
 from tocsin.matching.graphs.vertex_sets import VertexSets, members, sets_of
 from tocsin.matching.judging import Undecided
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 BUDGET = 100_000  # vertexes placed, before a search is given up
 

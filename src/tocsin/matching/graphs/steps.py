@@ -7,7 +7,7 @@ hang on one arc alone come last, for they need no choice: it is enough that they
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
-from tocsin.markup.graph_pattern import GraphPattern
+from tocsin.markup.graphs.graph_pattern import GraphPattern
 from tocsin.matching.graphs import layout as at
 
 Step = tuple[int, int]  # as a node has it: the step, and the predicate with the kind

@@ -7,11 +7,11 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any as Anything
 
-from tocsin.markup.graph_pattern import All, Any, Compared, Like, Opposite, Spoken, Test
+from tocsin.markup.graphs.graph_pattern import All, Any, Compared, Like, Opposite, Spoken, Test
 from tocsin.markup.regexes import compiled
 from tocsin.model.literal import Kind, Value
-from tocsin.semantics.event_graph import Vertex
-from tocsin.semantics.literals import value_of
+from tocsin.semantics.events.event_graph import Vertex
+from tocsin.semantics.events.literals import value_of
 
 _COMPARISONS: dict[str, Callable[[Anything, Anything], bool]] = {
     "<": operator.lt,

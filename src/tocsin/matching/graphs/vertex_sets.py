@@ -4,11 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import lru_cache
 
-from tocsin.markup.graph_pattern import PatternVertex
+from tocsin.markup.graphs.graph_pattern import PatternVertex
 from tocsin.matching.graphs.definition import classes_of, equal
 from tocsin.matching.graphs.tests import passes
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 
 class VertexSets:

@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import GraphPattern
+from tocsin.markup.graphs.graph_pattern import GraphPattern
 from tocsin.matching.graphs.definition import fits
 from tocsin.matching.judging import Undecided
 from tocsin.matching.ops.bebv import verify
@@ -15,8 +15,8 @@ from tocsin.matching.ops.sbpv import backtrack
 from tocsin.matching.ops.statement_patterns import Subscription, decomposed
 from tocsin.matching.ops.traversal import traversed
 from tocsin.matching.ops.waiting import News, Standing, Tally, WaitingLists
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 BUDGET = 100_000  # nodes of a matching tree, and steps of its verification
 

@@ -8,7 +8,7 @@ from tocsin.matching.graphs.definition import equal
 from tocsin.matching.judging import Undecided
 from tocsin.matching.ops.matching_tree import MatchingTree, Rectangle
 from tocsin.matching.ops.statement_patterns import Subscription
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.events.event_graph import EventGraph
 
 Pairs = dict[int, int]
 _Pending = tuple[Rectangle, "_Pending"] | tuple[()]  # a list that disjuncts share the end of

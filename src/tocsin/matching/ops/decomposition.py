@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import GraphPattern
+from tocsin.markup.graphs.graph_pattern import GraphPattern
 from tocsin.matching.ops.halving import halves
 from tocsin.matching.ops.part_views import EventView, Label, Link, PatternView, View, label_of, links_of
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 BUDGET = 2_000_000  # pairs of places that are tried for one part
 

@@ -3,7 +3,7 @@
 from itertools import product
 
 from tocsin.model.ontology import MetaStatement
-from tocsin.semantics.concept_model import ConceptModel
+from tocsin.semantics.concepts.concept_model import ConceptModel
 
 ANY = ""  # the class of a pattern's vertex that asks for none: above all classes of things and of literals
 

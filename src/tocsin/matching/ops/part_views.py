@@ -5,10 +5,10 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import HOME, GraphPattern, PatternVertex
+from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, PatternVertex
 from tocsin.matching.graphs.definition import equal, fits
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 EQUAL = ""  # in place of a property: the values are equal
 

@@ -5,13 +5,13 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from tocsin.markup.graph_pattern import GraphPattern, PatternArc, PatternVertex
+from tocsin.markup.graphs.graph_pattern import GraphPattern, PatternArc, PatternVertex
 from tocsin.matching.graphs.definition import fits
 from tocsin.matching.ops.ems import ANY, Ems
 from tocsin.matching.ops.traversal import TypedStatement
 from tocsin.model.ontology import MetaStatement
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 
 class StatementPattern(Struct, frozen=True, cache_hash=True, gc=False):

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from tocsin.matching.ops.ems import ANY
 from tocsin.model.ontology import MetaStatement
-from tocsin.semantics.event_graph import Arc, EventGraph
+from tocsin.semantics.events.event_graph import Arc, EventGraph
 
 
 class TypedStatement(Struct, frozen=True, gc=False):

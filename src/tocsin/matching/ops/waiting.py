@@ -9,8 +9,8 @@ from tocsin.matching.ops.ems import Ems
 from tocsin.matching.ops.matching_tree import Rectangle
 from tocsin.matching.ops.statement_patterns import StatementPattern, Subscription
 from tocsin.matching.ops.traversal import TypedStatement
-from tocsin.semantics.concept_model import ConceptModel
-from tocsin.semantics.event_graph import EventGraph
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_graph import EventGraph
 
 Seat = tuple[int, int]  # a subscription by number, and one of its statement patterns about home
 News = tuple[Seat | Rectangle, int]  # that statement pattern has matched, with that object

@@ -1,1 +1,0 @@
-"""The shell that runs notifiers in a node: queues in, the machines stepped, everything written, then sent."""

@@ -1,0 +1,1 @@
+"""Deliveries that were given up, and trying them again."""

@@ -1,0 +1,1 @@
+"""What filters refer to by name: spaces, types, categories, producers, ontologies, liftings."""

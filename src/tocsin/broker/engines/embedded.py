@@ -1,0 +1,239 @@
+"""The embedded engine: this node matches by itself, and a queue is a window on its log."""
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple, cast
+
+from tocsin.broker.engines.sending import Waits, own_lanes, turn
+from tocsin.delivery.deliverer import Deliverer
+from tocsin.delivery.entry import LAST_INDEX, Entry, Place, weight
+from tocsin.flow.flow import Flow, normalise, unmade
+from tocsin.flow.pull_points import addressed_to, pulled_by
+from tocsin.matching.engine import matches
+from tocsin.matching.judging import Undecided
+from tocsin.model.delivery import Delivery
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted, Changed, Declared
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Position, Subscription
+from tocsin.store.codec import decode
+from tocsin.store.database import Store
+from tocsin.store.dead_letters import DeadLetter
+from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN, Judges
+from tocsin.store.log.reader import LogReader
+from tocsin.store.paging import PAGE_BYTES, Stretch, until_bytes
+
+Wanted = tuple[Notification, Subscription]
+
+
+class Unjudged(NamedTuple):
+    """One that nobody knows whether it is wanted, and why."""
+
+    notification: Notification
+    subscription: Subscription
+    reason: str
+
+
+PAGE = 10_000  # records
+
+
+class EmbeddedEngine:
+    def __init__(self, flow: Flow, store: Store, reader: LogReader, judges: Judges | None = None) -> None:
+        self._flow, self._store, self._reader = flow, store, reader
+        self._judges = judges or Judges()
+        self.deliverer: Deliverer
+        self.stored: Callable[[], Awaitable[None]] | None = None  # when it matches ahead of the disk
+        self.overload: str | None = None
+        self.matched_to = 0
+        self.matched = 0
+        self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
+        self._saved: tuple[int, dict[SubscriptionId, Place]] | None = None
+
+    def start(self, deliverer: Deliverer) -> None:
+        """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again.
+
+        Who is paused now is held from the beginning, whatever it was at that checkpoint.
+        """
+        self.deliverer = deliverer
+        for subscription in self._store.current():
+            turn(deliverer, subscription)
+        self.matched_to, cursors = self._store.progress()
+        self.matched_to = max(self.matched_to, self._reader.start())
+        for what in self._store.declared_as_of(self.matched_to):
+            self._flow.declare(what)
+        for subscription in self._store.state_as_of(self.matched_to):
+            if pulled_by(subscription) is None:
+                self._judges.in_loop.expect(subscription.filters)
+                self._flow.apply(subscription)
+        for name, place in cursors.items():
+            deliverer.seed(name, place)
+        for offset, payload in self._reader.frames(self.matched_to, self._reader.end()):
+            match decode(payload):
+                case Changed() as change:
+                    self._apply(change)
+                case Declared() as declared:
+                    self.declared(declared)
+                case Accepted() as record:
+                    self.accepted(offset, matchable(record))
+
+    def changed(self, change: Changed) -> None:
+        self._apply(change)
+        turn(self.deliverer, change.subscription)
+
+    def declared(self, declared: Declared) -> None:
+        self._flow.declare(declared.what)
+        self.matched_to = declared.at.offset + 1
+
+    def _apply(self, change: Changed) -> None:
+        """One that begins before its own record has the log read for it, and then what came since."""
+        subscription, is_first = change.subscription, self._is_first(change)
+        self.matched_to = change.at.offset + 1
+        if pulled_by(subscription) is None:
+            self._judges.in_loop.expect(subscription.filters)
+            self._flow.apply(subscription)
+        else:  # the node fills pull points itself, also by one whose notifications were sent until now
+            self._flow.remove(subscription.id)
+            is_first = False
+        if subscription.state == "ended":
+            self.deliverer.forget(subscription.id)
+        elif is_first:
+            self.deliverer.seed(subscription.id, (subscription.since.offset, -1))
+
+    def _is_first(self, change: Changed) -> bool:
+        """Whether it begins before its own record, and was nothing before: not even one that fed a pull point."""
+        subscription = change.subscription
+        if subscription.since.offset >= change.at.offset or subscription.id in self._flow:
+            return False
+        return self._store.is_first(change)
+
+    def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
+        offer, begin = self.deliverer.offer, self._judges.in_loop.begin
+        for notification in notifications:
+            begin()
+            place, (found, undecided) = (offset, notification.index), self._flow.match(notification)
+            self.matched += len(found)
+            heavy = weight(bytes_of(notification)) if found else 0
+            for subscription in found:
+                offer(Entry(subscription.id, place, (notification, subscription), heavy))
+            for subscription, reason in undecided:
+                if reason in NOT_ITS_OWN:  # the loop has no time for it; who reads the log by itself has
+                    self.deliverer.put_off(subscription.id, place)
+                else:
+                    offer(_entry(subscription.id, Unjudged(notification, subscription, reason)))
+        self.matched_to = offset + 1
+
+    def prepare(self, entry: Entry) -> Delivery:
+        if type(entry.what) is Unjudged:
+            notification, subscription, reason = entry.what
+            return unmade(notification, subscription, Undecided(reason))
+        notification, subscription = cast(Wanted, entry.what)
+        try:
+            return self._flow.deliver(notification, subscription)
+        except Exception as problem:
+            return unmade(notification, subscription, problem)
+
+    def settled(self, entry: Entry) -> None:
+        """The cursor is the deliverer's own."""
+
+    def waits(self) -> Waits:
+        matched_to, lanes = self.matched_to, self.deliverer.unsettled()
+
+        def waits(subscription: SubscriptionId, at: Position, index: int) -> bool | None:
+            settled = lanes.get(subscription)
+            return None if at.offset >= matched_to else settled is not None and settled < (at.offset, index)
+
+        return waits
+
+    async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
+        """Page by page: a long stretch that nobody wants holds no thread for long, and is not read twice."""
+        if self.stored is not None:
+            await self.stored()
+        known, offset = self._read_to.pop(subscription, (after, after[0]))
+        offset = offset if known == after else after[0]
+        while True:
+            found, offset, end = await asyncio.to_thread(self._read_page, subscription, after, offset, limit)
+            if found or offset >= end:
+                self._read_to.pop(subscription, None)
+                return found
+            self._read_to[subscription] = (after, offset)
+
+    def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> Callable[[], None]:
+        progress = self._progress()
+
+        def write() -> None:
+            if dead or revived or progress != self._saved:
+                self._store.save_progress(*progress, dead, revived)
+                self._saved = progress
+
+        return write
+
+    def _progress(self) -> tuple[int, dict[SubscriptionId, Place]]:
+        """Never beyond the end of what is on disk: what is matched ahead of it is matched again after a crash."""
+        lanes, end = own_lanes(self.deliverer.unsettled()), self._reader.end()
+        if self.matched_to > end:
+            lanes = {name: min(place, (end - 1, LAST_INDEX)) for name, place in lanes.items()}
+        return min(self.matched_to, end), lanes
+
+    def _read_page(
+        self, subscription: SubscriptionId, after: Place, start: int, limit: int
+    ) -> tuple[list[Entry], int, int]:
+        """What is wanted of a page, where the page ends, and where the log does."""
+        end = self._reader.end()  # before the history: the changes below it are in the store
+        history = self._store.history(subscription)
+        start = max(start, self._reader.start())
+        page = Stretch(min(start + PAGE, end))
+        wanted = (_entry(subscription, each) for each in self._wanted(history, start, page))
+        following = islice((entry for entry in wanted if entry.place > after), limit)
+        return list(until_bytes(following, PAGE_BYTES, lambda entry: entry.weight)), page.stop, end
+
+    def _wanted(self, history: Sequence[Changed], start: int, page: Stretch) -> Iterator[Wanted | Unjudged]:
+        """What one subscription wants of the log, each notification as of the state it met.
+
+        What was there before it meets its first state; whether it wants any of that, its beginning says.
+        """
+        offsets, known = [change.at.offset for change in history], self._store.known_along(start, page.stop)
+        for offset, payload in page.of(self._reader.kept_frames(start, page.stop)):
+            record = decode(payload)
+            state = max(0, bisect_right(offsets, offset) - 1)
+            if not history or not isinstance(record, Accepted) or pulled_by(history[state].subscription) is not None:
+                continue
+            for notification in matchable(record):
+                wanting = history[state].subscription
+                try:
+                    if matches(wanting, notification, known.at(offset), self._judges.aside, self._flow.base_url):
+                        yield notification, wanting
+                except Undecided as problem:
+                    if str(problem) == CROWDED:  # by others who read: it waits
+                        page.stop = offset
+                        return
+                    yield Unjudged(notification, wanting, str(problem))
+
+
+def _entry(subscription: SubscriptionId, wanted: Wanted | Unjudged) -> Entry:
+    notification = wanted[0]
+    place = (notification.at.offset, notification.index)
+    return Entry(subscription, place, wanted, weight(bytes_of(notification)))
+
+
+def bytes_of(notification: Notification) -> int:
+    """Of what a publisher can make large."""
+    size = len(notification.payload.data)
+    for _, value in notification.attributes:  # not a sum: that costs twice as much, and all that match pay it
+        size += len(value)
+    return size
+
+
+def readable(record: Accepted) -> tuple[Notification, ...]:
+    """None where today's rules refuse what was accepted under others: one such record must not stop the rest."""
+    try:
+        return normalise(record)
+    except Refusal:
+        return ()
+
+
+def matchable(record: Accepted) -> tuple[Notification, ...]:
+    """What is for a pull point alone is for no subscription."""
+    return readable(record) if addressed_to(record) is None else ()

@@ -1,0 +1,226 @@
+"""Implicit notification in a node: the world as it is seen from here, the notifiers that run here, their results."""
+
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tocsin.broker.implicit.lane import Means as WayOut
+from tocsin.broker.implicit.lane import Patience
+from tocsin.broker.implicit.link import Link
+from tocsin.broker.implicit.peer_side import PeerSide
+from tocsin.broker.implicit.peers import Peers
+from tocsin.broker.implicit.registry import LocalRegistry
+from tocsin.broker.implicit.remote_registry import RemoteRegistry
+from tocsin.broker.implicit.residents import Host, Residents
+from tocsin.broker.implicit.results import Results
+from tocsin.broker.implicit.shell import Shell
+from tocsin.broker.implicit.turn import Forget, Here
+from tocsin.broker.settings import ImplicitSettings
+from tocsin.delivery.settings import DeliverySettings
+from tocsin.documents.ports.implicit_port import Changes, Published, Running
+from tocsin.flow.services import check_told, door_of
+from tocsin.model.identity import SECOND, Instant, MessageId
+from tocsin.model.names import Topic
+from tocsin.model.refusal import Refusal
+from tocsin.routing.implicit.messages import Copy, Forward, Message, Publish
+from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
+from tocsin.routing.implicit.result import Dissemination
+from tocsin.semantics.interest.changes import Changing
+from tocsin.semantics.interest.labels import topic_of
+from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.world import World
+from tocsin.store.implicit import ImplicitTables, Publication, Residing
+from tocsin.wire.http_client import HttpClient
+from tocsin.wire.peer_messages import copy_proof
+
+FORGET_SECONDS = 60.0
+
+
+class Means(Struct, frozen=True):
+    """What it works with; `patience` is that with other nodes, `report` tells an operator."""
+
+    tables: ImplicitTables
+    http: HttpClient
+    key: bytes
+    patience: DeliverySettings
+    report: Callable[[str], None]
+
+
+class Implicit:
+    """Implements `tocsin.documents.ports.implicit_port.ImplicitPort`; `peer_side` is what other nodes see of it."""
+
+    def __init__(self, host: Host, asked: ImplicitSettings, means: Means) -> None:
+        self._host, self._asked, self._key, tables = host, asked, means.key, means.tables
+        self._keeper = asked.registry or host.base_url
+        here = Here(host.base_url, asked.history or self._keeper, tables.addresses(host.base_url))
+        link = Link(means.http, means.key, host.now)
+        self._registry: LocalRegistry | RemoteRegistry
+        if self._keeper == host.base_url:
+            self._registry = LocalRegistry(tables, host.now)
+        else:
+            self._registry = RemoteRegistry(self._keeper, host.base_url, link, tables, means.patience, means.report)
+        self._shell = Shell(here, tables, self._registry, self._tell, host.now, means.report)
+        patience = Patience(means.patience, asked.retention)
+        self._peers = Peers(WayOut(link, tables.outbox, self._registry, self._shell.take, patience, means.report))
+        self._results = Results(tables)
+        self._shell.send, self._shell.heard = self._peers.send, self._results.heard
+        self._residents = Residents(host, self._registry, self._shell, means.report)
+        kept = self._registry if isinstance(self._registry, LocalRegistry) else None
+        self.peer_side = PeerSide(here, means.key, host.body_limit, self._shell, kept, host.now)
+
+    async def start(self) -> None:
+        self._shell.start()
+        await self._peers.start()
+        if isinstance(self._registry, RemoteRegistry):
+            self._registry.start()
+        self._residents.start()
+
+    async def follow_world(self, told: Callable[[World], Awaitable[None]]) -> None:
+        """Where the world is kept, it is told of now and after each change."""
+        if isinstance(self._registry, LocalRegistry):
+            self._registry.on_changed = told
+            await told(self._registry.world())
+
+    def stop_waiting(self) -> None:
+        """Those who wait at a door go home before it is shut."""
+        self._results.stop_waiting()
+        if isinstance(self._registry, LocalRegistry):
+            self._registry.stop_waiting()
+
+    async def close(self) -> None:
+        await self._residents.close()
+        if isinstance(self._registry, RemoteRegistry):
+            await self._registry.close()
+        await self._peers.close()
+        await self._shell.close()
+
+    async def forget(self) -> None:
+        retention = round(self._asked.retention * SECOND)
+        await self._shell.take([Forget(Instant(self._host.now() - retention))])
+
+    def figures(self) -> dict[str, Any]:
+        machines, handled = self._shell.machines, self._shell.handled
+        return {"notifiers": len(machines.residing), "handled": handled.total(), "waiting": self._shell.figures()}
+
+    def world(self) -> World:
+        return self._world().world()
+
+    def topic(self, label: str) -> Topic:
+        self._registry.topics.check(label)
+        return topic_of(self._registry.topics, label)
+
+    async def change_world(self, changes: Changes, by: str) -> int:
+        return await self._world().change(changes, by)
+
+    async def world_history(self, after: int, limit: int) -> Sequence[Changing]:
+        return await self._world().history(after, limit)
+
+    async def create_notifier(self, service: Service, by: str, owner: str = "") -> Running:
+        await self._residents.create(service, by, owner or by)
+        return self.notifier(service.name)
+
+    async def remove_notifier(self, name: str, by: str) -> None:
+        await self._residents.remove(name, by)
+
+    def notifier(self, name: str) -> Running:
+        return self._running(self._residents.get(name))
+
+    def notifiers(self) -> Sequence[Running]:
+        return [self._running(each) for _, each in sorted(self._shell.machines.residing.items())]
+
+    async def publish_through(self, notifier: str, asked: Published) -> MessageId:
+        """What is published again with the same id is the same message, and changes nothing."""
+        self._check(notifier, asked.protocol)
+        _check_only(asked)
+        self._registry.topics.check(asked.topic)
+        await self._registry.find(asked.only or ())
+        made = Message(
+            asked.id or MessageId(uuid.uuid4().urn),
+            asked.protocol,
+            notifier,
+            asked.topic,
+            asked.data,
+            self._host.now(),
+            self._host.base_url,
+            asked.attributes,
+        )
+        self._check_told(made)
+        await self._shell.take([Publish(made, self._most(asked.limit), asked.only)])
+        return made.id
+
+    async def notify(self, copy: Copy) -> None:
+        """What has no sender begins here, and this notifier's service is the first to be told."""
+        self._check(copy.to, copy.message.protocol)
+        if copy.sender:
+            await self._shell.take([copy])
+        else:
+            self._registry.topics.check(copy.message.topic)
+            begun = replace(copy.message, root=copy.to, reports=self._host.base_url)
+            self._check_told(begun)
+            await self._shell.take([Publish(begun, self._most(None), own=True)])
+
+    async def pass_on(self, copies: Sequence[Copy]) -> None:
+        for copy in copies:
+            protocol(copy.message.protocol)
+        for message in {copy.message.id: copy.message for copy in copies}.values():
+            self._check_told(message)
+        await self._registry.find(copy.to for copy in copies)
+        here = self._shell.machines.residing
+        await self._shell.take([copy if copy.to in here else Forward(copy) for copy in copies])
+
+    def proof(self, copy: Copy) -> str:
+        return copy_proof(self._key, copy)
+
+    async def dissemination(self, message: str, seconds: float = 0.0) -> Dissemination:
+        return await self._results.of(message, seconds)
+
+    async def publication(self, message: str) -> tuple[MessageId, str, str, str]:
+        return _said(await self._results.publication(message))
+
+    async def disseminations(self, limit: int) -> Sequence[tuple[MessageId, str, str, str]]:
+        return list(map(_said, await self._results.latest(limit)))
+
+    async def _tell(self, copy: Copy) -> None:
+        """A topic that the world no longer has is told by its own name."""
+        topic, producer = self._said_of(copy.message)
+        await self._host.tell_service(copy, topic, producer)
+
+    def _check_told(self, message: Message) -> None:
+        check_told(message, *self._said_of(message))
+
+    def _said_of(self, message: Message) -> tuple[Topic, str]:
+        return topic_of(self._registry.topics, message.topic), f"{message.reports}{door_of(message.root)}"
+
+    def _check(self, notifier: str, protocol_name: str) -> None:
+        self._residents.get(notifier)
+        protocol(protocol_name)
+
+    def _most(self, limit: int | None) -> int:
+        most = self._asked.limit
+        if limit is not None and not 1 <= limit <= most:
+            raise Refusal("malformed", f"a limit is from 1 to {most} here, not {limit}")
+        return limit or most
+
+    def _running(self, residing: Residing) -> Running:
+        service = self._registry.current(residing.service)
+        remembered = self._shell.machines.notifiers[service.name].remembered()
+        return Running(service, residing.subscription, self._shell.handled[service.name], remembered)
+
+    def _world(self) -> LocalRegistry:
+        if isinstance(self._registry, RemoteRegistry):
+            raise Refusal("not-here", f"the world is kept by {self._keeper}; ask there")
+        return self._registry
+
+
+def _check_only(asked: Published) -> None:
+    if asked.protocol == DIRECT.name and not asked.only:
+        ways = ", ".join(PROTOCOLS)
+        text = f"`direct` tells those that `only` names, and nobody is named; name some, or choose one of {ways}"
+        raise Refusal("malformed", text)
+
+
+def _said(publication: Publication) -> tuple[MessageId, str, str, str]:
+    return publication.id, publication.root, publication.topic, publication.protocol

@@ -1,0 +1,84 @@
+"""What other nodes of the world ask of this one: it takes copies, reports and claims, and tells them their part."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import takewhile
+
+from tocsin.broker.implicit.registry import LocalRegistry
+from tocsin.broker.implicit.shell import Shell
+from tocsin.broker.implicit.turn import Here, Item, Report
+from tocsin.model.identity import SECOND, Instant
+from tocsin.model.refusal import Refusal
+from tocsin.semantics.interest.part import Entry, Part
+from tocsin.wire.peer_messages import SKEW, Batch, Registering, Taken
+
+
+class Once:
+    """What registers is taken once: somebody who overheard it and says it again would undo what came after."""
+
+    def __init__(self, now: Callable[[], Instant]) -> None:
+        self._now, self._since = now, now()
+        self._heard: dict[str, Instant] = {}
+
+    def take(self, asked: Registering) -> None:
+        """From before this node began it may have been heard already; who means it says it again."""
+        if asked.when < self._since:
+            raise Refusal("overloaded", "the node that keeps the world has just begun; try again a little later")
+        if asked.nonce in self._heard:
+            raise Refusal("not-proven", f"this of {asked.name[:80]!r} was said before; it counts once")
+        self._forget()
+        self._heard[asked.nonce] = self._now()
+
+    def _forget(self) -> None:
+        """Those whose proof is too old by now, wherever the clock of the other node stands."""
+        old = self._now() - 2 * SKEW * SECOND
+        for nonce in list(takewhile(lambda each: self._heard[each] < old, self._heard)):
+            del self._heard[nonce]
+
+
+class PeerSide:
+    """Implements `tocsin.doors.peers.PeerPort`. `kept` is the world, where it is kept here."""
+
+    def __init__(
+        self,
+        here: Here,
+        key: bytes,
+        body_limit: int,
+        shell: Shell,
+        kept: LocalRegistry | None,
+        now: Callable[[], Instant],
+    ) -> None:
+        self.key, self.body_limit, self._now = key, body_limit, now
+        self._here, self._shell, self._kept = here, shell, kept
+        self._once = Once(now)
+
+    def now(self) -> Instant:
+        return self._now()
+
+    async def from_peer(self, batch: Batch) -> Taken:
+        """Claims that are not for here cost what comes with them nothing."""
+        claims = batch.claims if self._shell.machines.history is not None else ()
+        if batch.claims and not (claims or batch.copies or batch.reports):
+            raise Refusal("not-here", f"the central history is at {self._here.history}; name it in implicit.history")
+        residing = self._shell.machines.residing
+        absent = tuple(copy.id for copy in batch.copies if copy.to not in residing)
+        items: list[Item] = [copy for copy in batch.copies if copy.to in residing]
+        items += [Report(self._here.node, handled) for handled in batch.reports]
+        granted = await self._shell.take([*items, *claims])
+        return Taken(absent, tuple(granted))
+
+    async def part(self, node: str, after: int, seconds: float) -> Part | None:
+        return await self._world().part_after(node, after, seconds)
+
+    async def register(self, asked: Registering) -> Part:
+        world = self._world()
+        self._once.take(asked)
+        await world.register(asked)
+        return world.part(asked.node)
+
+    async def entries(self, names: Sequence[str]) -> Mapping[str, Entry]:
+        return await self._world().look_up(names)
+
+    def _world(self) -> LocalRegistry:
+        if self._kept is None:
+            raise Refusal("not-here", f"{self._here.node} does not keep the world; name another in implicit.registry")
+        return self._kept

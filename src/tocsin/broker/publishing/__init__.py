@@ -1,0 +1,1 @@
+"""From a request at a door to a record on disk."""

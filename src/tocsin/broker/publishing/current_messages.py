@@ -1,0 +1,114 @@
+"""The current message of each topic: the last that was published on it (WS-BaseNotification 1.3 s4.3)."""
+
+import asyncio
+from collections.abc import Sequence
+
+from tocsin.broker.engines.embedded import matchable
+from tocsin.model.filters import TopicIs
+from tocsin.model.names import QName, Topic
+from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted
+from tocsin.model.refusal import Refusal
+from tocsin.store.codec import decode, is_change
+from tocsin.store.current_messages import CurrentMessageTable, CurrentSaving
+from tocsin.store.log.reader import LogReader
+
+MOST_TOPICS = 10_000
+MOST_BYTES = 64 << 20
+SAVE_SECONDS = 5.0
+_OVERHEAD = 1024  # bytes that a notification takes besides its payload, or a little less
+_LOOKED_BACK = 100_000  # records, when nothing was saved before
+
+
+class CurrentMessages:
+    """Bounded in number and in bytes; topics that were silent for longest are forgotten first."""
+
+    def __init__(self, table: CurrentMessageTable) -> None:
+        self._table = table
+        self._last: dict[Topic, Notification] = {}
+        self._bytes = 0
+        self._offset = 0
+        self._fresh: dict[Topic, None] = {}
+        self._gone: dict[Topic, None] = {}
+
+    def start(self, reader: LogReader) -> None:
+        """What was saved, and what the log has since."""
+        offset, saved = self._table.load()
+        for each in saved:
+            self._put(each)
+        self._fresh.clear()
+        end = reader.end()
+        for _, payload in reader.kept_frames(max(0, end - _LOOKED_BACK) if offset is None else offset, end):
+            if not is_change(payload) and isinstance(record := decode(payload), Accepted):
+                self._read(record)
+        self._offset = end
+
+    def note(self, offset: int, notifications: Sequence[Notification]) -> None:
+        for each in notifications:
+            self._put(each)
+        self._offset = offset + 1
+
+    def current(self, asked: TopicIs) -> Notification:
+        topic = _one_topic(asked)
+        found = self._last.get(topic)
+        if found is None:
+            raise Refusal("no-current-message", f"nothing was published on {topic} yet; subscribe to be told")
+        return found
+
+    def latest(self, most: int) -> list[Notification]:
+        """One of each topic, those that were silent for longest first; of the topics heard of last."""
+        found = list(self._last.values())
+        return found[-most:]
+
+    async def save(self) -> None:
+        """Only references leave the loop, in which everything is noted."""
+        if not self._fresh and not self._gone:
+            return
+        fresh, self._fresh = self._fresh, {}
+        gone, self._gone = self._gone, {}
+        last = self._last
+        saving = CurrentSaving(
+            self._offset,
+            [last[topic] for topic in fresh if topic in last],
+            [str(topic) for topic in gone if topic not in last],
+        )
+        try:
+            await asyncio.to_thread(self._table.save, saving)
+        except Exception:
+            self._fresh, self._gone = fresh | self._fresh, gone | self._gone
+            raise
+
+    def _read(self, record: Accepted) -> None:
+        for each in matchable(record):
+            if not each.addressee:
+                self._put(each)
+
+    def _put(self, notification: Notification) -> None:
+        topic, last = notification.topic, self._last
+        before = last.pop(topic, None)
+        if before is not None:
+            self._bytes -= _size(before)
+        last[topic] = notification
+        self._fresh[topic] = None
+        self._bytes += _size(notification)
+        if len(last) > MOST_TOPICS or self._bytes > MOST_BYTES:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        while len(self._last) > MOST_TOPICS or (self._bytes > MOST_BYTES and len(self._last) > 1):
+            topic = next(iter(self._last))
+            self._bytes -= _size(self._last.pop(topic))
+            self._fresh.pop(topic, None)
+            self._gone[topic] = None
+
+
+def _size(notification: Notification) -> int:
+    return len(notification.payload.data) + _OVERHEAD
+
+
+def _one_topic(asked: TopicIs) -> Topic:
+    steps = asked.alternatives[0] if len(asked.alternatives) == 1 else ()
+    names = tuple(step for step in steps if isinstance(step, QName) and step.local != "*")
+    if not names or len(names) < len(steps):
+        raise Refusal("several-topics", "a current message is of one topic: name it without wildcards or alternatives")
+    return Topic(names)

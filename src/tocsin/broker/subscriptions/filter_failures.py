@@ -1,0 +1,54 @@
+"""Filters that cannot be evaluated, again and again."""
+
+from collections import Counter
+
+from tocsin.flow.flow import UNJUDGED
+from tocsin.model.delivery import Outcome
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.records import Changed
+from tocsin.model.subscription import Subscription
+from tocsin.store.judge.judge import NOT_ITS_OWN
+
+
+class FilterFailures:
+    """Dead letters of a subscription that its filter made, with no delivery between them; counted since the node began.
+
+    With either engine these are what the node is told of a filter: that one said no is not heard of here.
+    """
+
+    def __init__(self, most: int = 3) -> None:
+        self._most = most
+        self.counts: Counter[SubscriptionId] = Counter()
+        self._over: dict[SubscriptionId, str] = {}
+        self._resumed: dict[SubscriptionId, int] = {}
+
+    def died(self, outcome: Outcome) -> None:
+        """What was held while it was suspended is no reason to do so again."""
+        name, detail = outcome.match.subscription, outcome.detail
+        reason = detail.removeprefix(UNJUDGED)
+        if reason == detail or reason in NOT_ITS_OWN or outcome.at.offset < self._resumed.get(name, 0):
+            return
+        self.counts[name] += 1
+        if self.counts[name] >= self._most:
+            self._over[name] = f"its filter failed {self.counts[name]} times in a row: {reason}"
+
+    def delivered(self, subscription: SubscriptionId) -> None:
+        self.counts.pop(subscription, None)
+
+    def over(self) -> dict[SubscriptionId, str]:
+        """Those that failed too often, and why."""
+        return dict(self._over)
+
+    def forget(self, subscription: SubscriptionId) -> None:
+        self._over.pop(subscription, None)
+        self.counts.pop(subscription, None)
+
+    def changed(self, before: Subscription | None, change: Changed) -> None:
+        """Who is resumed begins anew."""
+        name, state = change.subscription.id, change.subscription.state
+        if state == "ended":
+            self.forget(name)
+            self._resumed.pop(name, None)
+        elif before is not None and before.state == "suspended" and state == "active":
+            self.forget(name)
+            self._resumed[name] = change.at.offset

@@ -1,0 +1,90 @@
+"""ONVIF's synchronization point: a subscription is told again how the properties stand that it asks for."""
+
+import asyncio
+from collections.abc import Sequence
+from time import monotonic
+from typing import NamedTuple
+from uuid import uuid4
+
+from tocsin.broker.engines.sending import Sending
+from tocsin.broker.publishing.current_messages import CurrentMessages
+from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.flow.pull_points import pulled_by
+from tocsin.matching.engine import matches_filters
+from tocsin.matching.judging import Undecided
+from tocsin.matching.known import Known
+from tocsin.mediation.ws.onvif_properties import initialised
+from tocsin.model.identity import Instant
+from tocsin.model.notification import Notification
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Subscription
+from tocsin.store.judge.judge import Judges
+
+MOST_TOLD = 1000
+MOST_SECONDS = 5.0  # for one call, in a thread
+
+
+class Wanted(NamedTuple):
+    """What a subscription wants, and of what that could not be told, and why."""
+
+    notifications: list[Notification]
+    unjudged: list[tuple[Notification, str]]
+
+
+class Synchronising:
+    """A base of `Node`, which has these."""
+
+    base_url: str
+    pulling: PullPoints
+    current: CurrentMessages
+    sending: Sending
+    known: Known
+    judges: Judges
+
+    def now(self) -> Instant:
+        raise NotImplementedError
+
+    def subscription(self, subscription: str) -> Subscription:
+        raise NotImplementedError
+
+    async def synchronise(self, subscription: str) -> None:
+        """Into a pull point, on disk when it returns; else to its consumer, tried like a delivery."""
+        asking = self.subscription(subscription)
+        if asking.state != "active":
+            return
+        pull_point = pulled_by(asking)
+        for each in await self._standing(asking):
+            if pull_point is None:
+                self.sending.notices.tell(each, asking, self.base_url)
+            else:
+                self.pulling.put_again(pull_point, asking.id, each)
+        if pull_point is not None:
+            await self.pulling.surely_saved()
+
+    async def _standing(self, asking: Subscription) -> list[Notification]:
+        """In a thread: its filter is evaluated for each, and may be any expression."""
+        latest, known, name = self.current.latest(MOST_TOLD), self.known.copy(), uuid4().hex
+        found, unjudged = await asyncio.to_thread(self._wanted, asking, latest, known)
+        for notification, reason in unjudged:
+            self.sending.unjudged(notification, asking, reason)
+        return [told for each in found if (told := initialised(each, name)) is not None]
+
+    def _wanted(self, asking: Subscription, latest: Sequence[Notification], known: Known) -> Wanted:
+        """All of them or none: what was left out nobody would miss."""
+        found, until = Wanted([], []), monotonic() + MOST_SECONDS
+        for count, each in enumerate(latest):
+            if monotonic() > until:
+                raise _too_slow(count, len(latest))
+            try:
+                if matches_filters(asking, each, known, self.judges.aside, self.base_url):
+                    found.notifications.append(each)
+            except Undecided as problem:
+                found.unjudged.append((each, str(problem)))
+        return found
+
+
+def _too_slow(count: int, of: int) -> Refusal:
+    text = f"after {MOST_SECONDS:.0f} s its filter was evaluated for {count} of {of} properties only"
+    return Refusal(
+        "overloaded", f"{text}; nothing was told again: try later, or subscribe with a filter that is less work"
+    )

@@ -1,0 +1,1 @@
+"""The topics there are, and the publishers that registered for them."""

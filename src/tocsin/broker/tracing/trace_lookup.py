@@ -1,0 +1,152 @@
+"""Notifications of the log by their names: from its end backwards, within bounds."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from tocsin.broker.engines.embedded import readable
+from tocsin.documents.ports.trace_port import Found, Heard, Sought
+from tocsin.flow.pull_points import addressed_to
+from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted, Changed, Declared
+from tocsin.model.refusal import Refusal
+from tocsin.store.codec import decode
+from tocsin.store.errors import StoreError
+from tocsin.store.log.reader import LogReader
+
+MOST_RECORDS = 100_000  # whose bytes are looked at
+MOST_READ = 5_000  # that are read as notifications, which takes a thousand times as long
+LONGEST = 8192
+_BLOCK, _WHOLE_BLOCK = 200, 50  # records read at a time, some of them kept or all: each may be as large as a body may
+_PLAIN = re.compile(r"[A-Za-z0-9-]+")  # what no encoding of a message writes otherwise
+
+
+def find(log: Path, sought: Sought, heard: Heard | None = None) -> Found:
+    """What is not heard is as if it were not there."""
+    with _reading(log) as reader:
+        if sought.offset is not None:
+            return _at(reader, sought, heard)
+        return _named(reader, sought, heard or _anything)
+
+
+def _anything(_: Found) -> bool:
+    return True
+
+
+def newest(log: Path, most: int) -> list[Found]:
+    """Those that subscriptions are asked about, newest first; of as many records as may be read."""
+    found: list[Found] = []
+    with _reading(log) as reader:
+        for payload in _backwards(reader, MOST_READ):
+            record = decode(payload)
+            if isinstance(record, Accepted) and addressed_to(record) is None:
+                found += reversed(_all_in(record))
+            if len(found) >= most:
+                break
+    return found[:most]
+
+
+@contextmanager
+def _reading(log: Path) -> Iterator[LogReader]:
+    try:
+        with closing(LogReader(log)) as reader:
+            yield reader
+    except StoreError as problem:
+        raise Refusal("cannot-store", f"it cannot be read: {problem}") from None
+
+
+def _at(reader: LogReader, sought: Sought, heard: Heard | None) -> Found:
+    """What else a record is tells only who may hear all: others would learn where there is what they may not."""
+    offset, what = sought.offset or 0, ""
+    for _, payload in reader.kept_frames(offset, offset + 1):
+        record = decode(payload)
+        if isinstance(record, Accepted) and (found := list(filter(heard or _anything, _all_in(record)))):
+            return found[0] if sought.index is None else _chosen(found, sought.index, f"record {offset}")
+        what = _KINDS.get(type(record), "")
+    if offset < (kept := reader.start()):
+        raise Refusal("unknown-name", f"record {offset} is no longer kept; the log starts at record {kept}")
+    if offset >= (end := reader.end()):
+        ends = f"the log ends at record {end - 1}" if end else "the log is empty"
+        raise Refusal("unknown-name", f"there is no record {offset}; {ends}")
+    if what and heard is None:
+        raise Refusal("unknown-name", f"record {offset} is {what}, and no notification")
+    raise Refusal("unknown-name", f"there is no notification in record {offset} of the log")
+
+
+_KINDS: Mapping[type, str] = {Declared: "a declaration", Changed: "a change of a subscription"}
+
+
+def _named(reader: LogReader, sought: Sought, heard: Heard) -> Found:
+    """First by what its bytes must have in them; then a few read in full, for what was written in another encoding."""
+    message = sought.message
+    if not message or len(message) > LONGEST:
+        raise Refusal("malformed", "name a message by its id or cause, or its record by offset=N")
+    plain = max(_PLAIN.findall(message), key=len, default="").encode()
+    looked = _matching(reader, message, heard, plain, MOST_RECORDS) if plain else None
+    found = looked or _matching(reader, message, heard, b"", MOST_READ)
+    if found is None:
+        raise _missing(reader, message)
+    if sought.index is not None:
+        siblings = filter(heard, _siblings(reader, found))
+        return _chosen(list(siblings), sought.index, f"the message {message[:80]!r}")
+    return found
+
+
+def _matching(reader: LogReader, message: str, heard: Heard, plain: bytes, most: int) -> Found | None:
+    read = 0
+    for payload in _backwards(reader, most, plain):
+        record = decode(payload)
+        read += isinstance(record, Accepted)
+        if isinstance(record, Accepted) and (found := next(filter(heard, _called(record, message)), None)):
+            return found
+        if read >= MOST_READ:
+            break
+    return None
+
+
+def _called(record: Accepted, message: str) -> list[Found]:
+    """By the id of one, by that of the message they came in, or by the cause of all."""
+    every = _all_in(record)
+    if message.removeprefix("urn:uuid:") == record.cause:
+        return every
+    return [each for each in every if message in ((name := each.notification.id), name.rpartition("/")[0]) and name]
+
+
+def _siblings(reader: LogReader, found: Found) -> list[Found]:
+    offset = found.notification.at.offset
+    records = (decode(payload) for _, payload in reader.kept_frames(offset, offset + 1))
+    return [each for record in records if isinstance(record, Accepted) for each in _all_in(record)]
+
+
+def _chosen(found: list[Found], index: int, where: str) -> Found:
+    for each in found:
+        if each.notification.index == index:
+            return each
+    count = found[0].of
+    why = f": it has {count}, from 0 on" if index >= count else " to be told of"
+    raise Refusal("unknown-name", f"there is no notification {index} in {where}{why}")
+
+
+def _missing(reader: LogReader, message: str) -> Refusal:
+    start, end = reader.start(), reader.end()
+    first = max(start, end - MOST_RECORDS)
+    kept = f"the records {first} to {end - 1}" if end > first else "the log, which is empty"
+    if first > start:
+        kept += "; older ones can be named by offset=N"
+    return Refusal("unknown-name", f"no notification with the id or cause {message[:200]!r} was found in {kept}")
+
+
+def _backwards(reader: LogReader, most: int, plain: bytes = b"") -> Iterator[bytes]:
+    """Those that have these bytes in them, block by block, each read forwards."""
+    start, stop = reader.start(), reader.end()
+    start, block = max(start, stop - most), _BLOCK if plain else _WHOLE_BLOCK
+    while stop > start:
+        begin = max(start, stop - block)
+        yield from reversed([payload for _, payload in reader.kept_frames(begin, stop) if plain in payload])
+        stop = begin
+
+
+def _all_in(record: Accepted) -> list[Found]:
+    every: tuple[Notification, ...] = readable(record)
+    return [Found(each, record.door, len(every), addressed_to(record)) for each in every]

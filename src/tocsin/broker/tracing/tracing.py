@@ -1,0 +1,264 @@
+"""What is known of one notification: who wanted it and why, as it was then, and what became of it."""
+
+import asyncio
+import contextlib
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Protocol
+
+from msgspec.structs import replace
+
+from tocsin.broker.engines.embedded import EmbeddedEngine
+from tocsin.broker.engines.outbox import OutboxEngine
+from tocsin.broker.engines.sending import Sending
+from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.tracing import trace_lookup as finding
+from tocsin.documents.ports.trace_port import Account, Accounts, Found, Heard, Newest, Outcome, SeenSubscription, Sought
+from tocsin.flow.pull_points import pulled_by
+from tocsin.matching.engine import matches
+from tocsin.matching.explain.explaining import Explanation, explain
+from tocsin.matching.explain.parts import count, leaf
+from tocsin.matching.judging import Judge, Undecided
+from tocsin.matching.known import Known
+from tocsin.model.identity import SubscriptionId
+from tocsin.model.records import Changed
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Subscription
+from tocsin.store.database import Store
+from tocsin.store.errors import StoreError
+from tocsin.store.pull_points import PointState
+
+MOST_LOOKED_AT = 5_000  # subscriptions, for one page
+AT_ONCE = 1_000  # whose rights are looked at without a pause
+MOST_SECONDS = 5.0  # for one page
+MOST_WAITING = 16  # who ask at the same time
+MOST_TOLD = 10_000  # parts of explanations, in one answer
+_AS_IT_WAS = "it was changed since; this is as it was then"
+
+
+class Around(Protocol):
+    """What is used of the node."""
+
+    base_url: str
+    store: Store
+    sending: Sending
+    pulling: PullPoints
+    engine: EmbeddedEngine | OutboxEngine
+
+    def subscriptions(self, after: str, limit: int, seen: SeenSubscription | None = None) -> Sequence[Subscription]: ...
+
+    def pull_point(self, pull_point: str) -> PointState: ...
+
+
+class Tracing:
+    """Implements `TracesPort`. One at a time, in a thread: it reads much and is in no hurry."""
+
+    def __init__(self, around: Around, log: Path, judge: Judge | None = None) -> None:
+        self._around, self._log, self._judge = around, log, judge
+        self._lock, self._waiting = asyncio.Lock(), 0
+
+    async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
+        async with self._turn():
+            return await asyncio.to_thread(finding.find, self._log, sought, heard)
+
+    async def known_subscription(self, subscription: str) -> Subscription:
+        return (await asyncio.to_thread(self._history, subscription))[-1].subscription
+
+    async def account(self, found: Found, subscription: str) -> Account:
+        async with self._turn():
+            account = await asyncio.to_thread(self._explained, found, subscription)
+            await self._settle()
+            return await self._with_outcome(found, account, self._sent())
+
+    async def accounts(
+        self, found: Found, after: str, limit: int, *, every: bool, seen: SeenSubscription | None = None
+    ) -> Accounts:
+        async with self._turn():
+            names = await self._seen(after, seen)
+            items, following = await asyncio.to_thread(self._page, found, names, limit, every)
+            await self._settle()
+            sent = self._sent()
+            return Accounts(tuple([await self._with_outcome(found, each, sent) for each in items]), following)
+
+    async def newest(self, subscription: str, most: int) -> Newest:
+        async with self._turn():
+            pairs, cut = await asyncio.to_thread(self._newest, subscription, most)
+            await self._settle()
+            sent = self._sent()
+            return Newest(tuple([(found, await self._with_outcome(found, each, sent)) for found, each in pairs]), cut)
+
+    async def _seen(self, after: str, seen: SeenSubscription | None) -> list[SubscriptionId]:
+        """Those to look at, and one more if there is. Rights take their time, and the loop has others to serve."""
+        names: list[SubscriptionId] = []
+        while len(names) <= MOST_LOOKED_AT and (some := self._around.subscriptions(after, AT_ONCE)):
+            names += [each.id for each in some if seen is None or seen(each)]
+            after = some[-1].id
+            await asyncio.sleep(0)
+        return names[: MOST_LOOKED_AT + 1]
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        if self._waiting >= MOST_WAITING:
+            raise Refusal("overloaded", f"{MOST_WAITING} others look for notifications; try again a little later")
+        self._waiting += 1
+        try:
+            async with self._lock:
+                yield
+        finally:
+            self._waiting -= 1
+
+    def _history(self, subscription: str) -> list[Changed]:
+        history = self._around.store.history(SubscriptionId(subscription))
+        if not history:
+            raise Refusal("unknown-subscription", f"there never was a subscription {subscription[:80]!r}")
+        return history
+
+    def _page(
+        self, found: Found, names: Sequence[SubscriptionId], limit: int, every: bool
+    ) -> tuple[list[Account], str | None]:
+        items: list[Account] = []
+        known, bounds = self._known(found), _Bounds()
+        for at, name in enumerate(names):
+            if at == MOST_LOOKED_AT or len(items) == limit or (at and bounds.are_reached()):
+                return items, names[at - 1]
+            history = self._history(name)
+            if every or self._may_want(found, history, known):
+                items.append(bounds.told(self._as_met(found, history, known)))
+        return items, None
+
+    def _newest(self, subscription: str, most: int) -> tuple[list[tuple[Found, Account]], bool]:
+        history, bounds = self._history(subscription), _Bounds()
+        pairs: list[tuple[Found, Account]] = []
+        for each in finding.newest(self._log, most):
+            if pairs and bounds.are_reached():
+                return pairs, True
+            pairs.append((each, bounds.told(self._as_met(each, history, self._known(each)))))
+        return pairs, False
+
+    def _explained(self, found: Found, subscription: str) -> Account:
+        return self._as_met(found, self._history(subscription), self._known(found))
+
+    def _may_want(self, found: Found, history: Sequence[Changed], known: Known) -> bool:
+        """Sooner told than explained."""
+        met = history[_met_at(history, found)].subscription
+        if found.pull_point is not None:
+            return met.id == found.pull_point
+        try:
+            return matches(met, found.notification, known, self._judge, self._around.base_url)
+        except Undecided:
+            return True
+
+    def _as_met(self, found: Found, history: Sequence[Changed], known: Known) -> Account:
+        at = _met_at(history, found)
+        subscription = history[at].subscription
+        if found.pull_point is not None:
+            return Account(subscription, _addressed(found.pull_point, subscription))
+        explanation = explain(subscription, found.notification, known, self._judge, self._around.base_url)
+        return Account(subscription, explanation, remark=_remark(history, at, found.notification.at.offset))
+
+    def _known(self, found: Found) -> Known:
+        return self._around.store.known_as_of(found.notification.at.offset)
+
+    async def _settle(self) -> None:
+        """So that what was given up a moment ago is among the dead letters."""
+        with contextlib.suppress(StoreError):  # the checkpoint says so itself
+            await self._around.sending.save()
+
+    async def _with_outcome(self, found: Found, account: Account, sent: "_Sent") -> Account:
+        if account.explanation.wanted is False:
+            return account
+        point = pulled_by(account.subscription)
+        if account.explanation.wanted and point is not None:
+            outcome, detail = await self._pulled(found, account.subscription.id, point)
+        else:
+            outcome, detail = await asyncio.to_thread(sent, found, account)
+        return replace(account, outcome=outcome, detail=detail)
+
+    async def _pulled(self, found: Found, subscription: SubscriptionId, point: str) -> tuple[Outcome, str]:
+        at, index, pulling = found.notification.at, found.notification.index, self._around.pulling
+        try:
+            await pulling.surely_saved()  # what overflows does so then
+            state = self._around.pull_point(point)
+        except Refusal:
+            return "not known", ""
+        matched_to = min(pulling.pulled_to, pulling.feeds.lagging.get(subscription, pulling.pulled_to))
+        number = await asyncio.to_thread(self._around.store.pull_points.number_of, point, subscription, at, index)
+        if number is not None:
+            return _fetched(state, number)
+        letter = await asyncio.to_thread(self._around.store.dead_letter_at, subscription, at, index)
+        if letter is not None:
+            return "dead letter", letter.reason
+        return ("not matched yet", "") if at.offset >= matched_to else _fetched(state, None)
+
+    def _sent(self) -> "_Sent":
+        """What the engine knows is taken now, in the loop; the store is asked later, in a thread."""
+        waits = self._around.engine.waits()
+
+        def sent(found: Found, account: Account) -> tuple[Outcome, str]:
+            at, index, name = found.notification.at, found.notification.index, account.subscription.id
+            letter = self._around.store.dead_letter_at(name, at, index)
+            if letter is not None:
+                return ("waiting" if letter.state == "queued" else "dead letter"), letter.reason
+            if account.explanation.wanted is None:
+                return "", ""
+            is_waiting = waits(name, at, index)
+            if is_waiting is None:
+                return "not matched yet", ""
+            if is_waiting:
+                return "waiting", ""
+            return ("not known" if self._history(name)[-1].subscription.state == "ended" else "delivered"), ""
+
+        return sent
+
+
+_Sent = Callable[[Found, Account], tuple[Outcome, str]]
+
+
+class _Bounds:
+    """Of one answer, in time and size."""
+
+    def __init__(self) -> None:
+        self._until, self._room = monotonic() + MOST_SECONDS, MOST_TOLD
+
+    def told(self, account: Account) -> Account:
+        self._room -= max(1, sum(map(count, account.explanation.parts)))
+        return account
+
+    def are_reached(self) -> bool:
+        return self._room <= 0 or monotonic() > self._until
+
+
+def _fetched(state: PointState, number: int | None) -> tuple[Outcome, str]:
+    """What waits is there. Of what is not, it is known only how many were handed out, and how many lost."""
+    if number is not None and number > state.handed_to:
+        return "waiting", ""
+    if not state.handed_to:
+        return "not known", ""
+    if not state.overflowed:
+        return "handed out", ""
+    if state.handed_to == state.overflowed:
+        return "overflowed", f"the pull point was full; {state.overflowed:,} were lost so"
+    return "not known", f"it was handed out, or is one of the {state.overflowed:,} that overflowed"
+
+
+def _met_at(history: Sequence[Changed], found: Found) -> int:
+    """What was there before it meets its first state, as it does where the log is read for one."""
+    return max(0, bisect_right(history, found.notification.at.offset, key=lambda change: change.at.offset) - 1)
+
+
+def _addressed(pull_point: str, subscription: Subscription) -> Explanation:
+    """What is posted to the address of a pull point is for no subscription but that."""
+    is_it = subscription.id == pull_point
+    part = leaf("what is for everybody", is_it, f"it was put into the pull point {pull_point} alone")
+    return Explanation(is_it, part.why, (part if is_it else replace(part, decides=True),))
+
+
+def _remark(history: Sequence[Changed], at: int, offset: int) -> str:
+    met, now = history[at].subscription, history[-1].subscription
+    if history[0].at.offset > offset:
+        return f"it was made after this, as record {history[0].at.offset}"
+    if now.state == "ended":
+        return f"it has ended since: {now.reason}" if met.state != "ended" else ""
+    return "" if (met.filters, met.state) == (now.filters, now.state) else _AS_IT_WAS

@@ -1,0 +1,197 @@
+"""The JSON documents of the API: names may be added, none is renamed."""
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from tocsin.matching.explain.wording import filter_text, topic_text
+from tocsin.mediation import times
+from tocsin.mediation.ce import cloudevents
+from tocsin.mediation.ce import filters as ce_filters
+from tocsin.mediation.dialects import outgoing
+from tocsin.mediation.graph_forms import with_graph
+from tocsin.mediation.operations import Renew, Start, Subscribe
+from tocsin.model.filters import Filter, TopicIs
+from tocsin.model.identity import Instant
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Endpoint, Form, State, Subscription
+from tocsin.model.topic_expression import TopicDialect, parse_topic_expression
+
+Item = TypeVar("Item")
+TOGETHER = 100  # at most, in a batch
+
+
+class Page(Struct, Generic[Item], frozen=True):
+    """`next` is what `after` must be for the next page; null on the last."""
+
+    items: list[Item]
+    next: str | None
+
+
+class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """From where in the log: the record of that offset, or the first accepted at that time or later."""
+
+    offset: Annotated[int, Meta(ge=0, le=2**63 - 1)] | None = None
+    time: str | None = None
+
+    def normalised(self) -> Start:
+        try:
+            return Start(self.offset, None if self.time is None else times.instant(self.time))
+        except Refusal:
+            hint = "write one such as 2030-01-31T12:00:00Z"
+            raise Refusal("bad-start", f"{self.time!r} is not a time to begin at; {hint}") from None
+
+
+class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """What `consumer` is sent, of the topics that match; every topic without `topic`. All `filters` must hold as well.
+
+    A filter is an object of one dialect: those of the CloudEvents Subscriptions API (exact, prefix, suffix, all, any,
+    not, sql), and `urn:tocsin:dialect:` + topic, content-topic, type, action, producer, xpath, items, jsonpath, sparql,
+    graph-pattern. In CloudEvents unless another `dialect` is named; `mode` is how those are sent, and `binary` is raw
+    in SOAP. A batch has up to `together` events. With `thin` it is told where each can be fetched, and not its data.
+    `graph` (turtle, n-quads, json-ld, rdf-xml) has it sent the event graph, `bindings` what the variables stand for.
+    """
+
+    consumer: Annotated[str, Meta(min_length=1, max_length=2048)]
+    dialect: str = cloudevents.NAME
+    mode: Literal["structured", "binary", "batched"] = "structured"
+    topic: str | None = None
+    topic_dialect: TopicDialect = "full"
+    namespaces: dict[str, str] = {}
+    filters: list[dict[str, Any]] = []
+    expires: str | None = None
+    start: StartRequest | None = field(default=None, name="from")
+    secret: str | None = None
+    consent: bool = False
+    together: Annotated[int, Meta(ge=1, le=1000)] | None = None
+    thin: bool = False
+    graph: str | None = None
+    bindings: bool = False
+
+    def normalised(self, now: Instant) -> Subscribe:
+        return Subscribe(
+            Endpoint(self.consumer, secret=self.secret, consent=self.consent),
+            None,
+            self._form(),
+            self._filters(),
+            times.expiry(self.expires, now) if self.expires else None,
+            None if self.start is None else self.start.normalised(),
+        )
+
+    def _form(self) -> Form:
+        rules = outgoing(self.dialect)
+        wrapped = self.mode != "binary" and (rules.wrapped is not None or not rules.is_soap)
+        together = self.together or (TOGETHER if self.mode == "batched" else 1)
+        soap = "1.2" if rules.is_soap else None
+        form = Form(rules.name, soap, rules.addressing, wrapped, together=together, thin=self.thin)
+        return with_graph(form, self.graph, self.bindings)
+
+    def _filters(self) -> tuple[Filter, ...]:
+        filters = ce_filters.read(self.filters)
+        if self.topic is None:
+            return filters
+        return (parse_topic_expression(self.topic, self.topic_dialect, self.namespaces), *filters)
+
+
+class RenewRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    expires: str | None = None
+
+    def normalised(self, subscription: str, now: Instant) -> Renew:
+        expires = times.expiry(self.expires, now) if self.expires else None
+        return Renew(subscription, expires, Form(cloudevents.NAME))
+
+
+class RedriveRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """All dead letters without `ids`."""
+
+    ids: list[Annotated[int, Meta(ge=1, le=2**63 - 1)]] | None = None
+
+
+class SubscriptionDocument(Struct, frozen=True):
+    """`delivered` counts from the node's start; `waiting` is what is in memory to be sent.
+
+    `filters` are in words for people; `asked` are the same as one would ask for them, told where there are more than
+    topics.
+    """
+
+    id: str
+    dialect: str
+    consumer: str | None
+    topics: list[str]
+    filters: list[str]
+    expires: str | None
+    state: State
+    reason: str
+    since: int
+    waiting: int = 0
+    delivered: int = 0
+    dead_letters: int = 0
+    secret: str | None = None
+    consent: bool = False
+    thin: bool | UnsetType = UNSET  # told where it is so
+    asked: list[dict[str, Any]] | UnsetType = UNSET  # where topics are not all
+    graph: str | UnsetType = UNSET
+    bindings: bool | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> "SubscriptionDocument":
+        return cls(
+            subscription.id,
+            subscription.form.dialect,
+            None if subscription.consumer is None else subscription.consumer.address,
+            [topic_text(each) for each in subscription.filters if isinstance(each, TopicIs)],
+            [filter_text(each) for each in subscription.filters],
+            None if subscription.expires is None else times.timestamp(subscription.expires),
+            subscription.state,
+            subscription.reason,
+            subscription.since.offset,
+            *tally,
+            None if subscription.consumer is None else subscription.consumer.secret,
+            subscription.consumer is not None and subscription.consumer.consent,
+            subscription.form.thin or UNSET,
+            _asked(subscription.filters),
+            subscription.form.graph or UNSET,
+            subscription.form.bindings or UNSET,
+        )
+
+
+def _asked(filters: tuple[Filter, ...]) -> list[dict[str, Any]] | UnsetType:
+    more = any(not isinstance(each, TopicIs) for each in filters)
+    return [ce_filters.write(each, filter_text) for each in filters] if more else UNSET
+
+
+class DeadLetterDocument(Struct, frozen=True):
+    id: int
+    notification: str
+    subscription: str
+    consumer: str
+    offset: int
+    when: str
+    reason: str
+    attempts: int
+    state: str
+
+    @classmethod
+    def of(cls, letter: Any) -> "DeadLetterDocument":
+        delivery = letter.delivery
+        return cls(
+            letter.id,
+            delivery.match.notification,
+            delivery.match.subscription,
+            delivery.to.address,
+            delivery.at.offset,
+            times.timestamp(letter.when),
+            letter.reason,
+            letter.attempts,
+            letter.state,
+        )
+
+
+class TopicDocument(Struct, frozen=True):
+    """`subscriptions` is how many could be told of something there; a topic that is only declared has no `last`."""
+
+    topic: str
+    notifications: int
+    last: str | None
+    subscriptions: int = 0
+    declared: bool = False

@@ -1,0 +1,123 @@
+"""The JSON documents of a trace."""
+
+from msgspec import Struct
+
+from tocsin.documents.ports.trace_port import Account, Accounts, Found, Newest, Outcome
+from tocsin.matching.explain.parts import Part, Verdict
+from tocsin.matching.explain.wording import shortened
+from tocsin.mediation.times import timestamp
+from tocsin.model.content_topic import CONTENT_TOPIC
+from tocsin.model.subscription import State
+
+LONGEST = 500  # characters, of what was asked and of the reason
+
+
+class TracedDocument(Struct, frozen=True):
+    """A notification as the log has it: number `index` of the `of` that came in its record."""
+
+    id: str
+    cause: str
+    offset: int
+    index: int
+    of: int
+    when: str
+    door: str
+    dialect: str
+    producer: str
+    topic: str
+    type: str | None
+    content_topic: str | None
+    media_type: str
+    bytes: int
+
+    @classmethod
+    def of_found(cls, found: Found) -> "TracedDocument":
+        said = found.notification
+        return cls(
+            said.id,
+            said.cause,
+            said.at.offset,
+            said.index,
+            found.of,
+            timestamp(said.when),
+            found.door,
+            said.dialect,
+            said.producer,
+            str(said.topic),
+            None if said.type is None else str(said.type),
+            said.attribute(CONTENT_TOPIC),
+            said.payload.media_type,
+            len(said.payload.data),
+        )
+
+
+class PartDocument(Struct, frozen=True):
+    """`decides` is true of the one that alone decided what it is a part of; `more` of its parts are left out."""
+
+    what: str
+    verdict: Verdict
+    why: str
+    decides: bool
+    parts: list["PartDocument"]
+    more: int
+
+    @classmethod
+    def of(cls, part: Part) -> "PartDocument":
+        what, why = shortened(part.what, LONGEST), shortened(part.why, LONGEST)
+        return cls(what, part.verdict, why, part.decides, list(map(cls.of, part.parts)), part.more)
+
+
+class AccountDocument(Struct, frozen=True):
+    """`wanted` is null when a filter could not be evaluated. `state` is that of the subscription then; `outcome` is
+    empty of what was not wanted; `more` parts are left out."""
+
+    subscription: str
+    consumer: str | None
+    state: State
+    wanted: bool | None
+    because: str
+    outcome: Outcome
+    detail: str
+    remark: str
+    parts: list[PartDocument]
+    more: int
+
+    @classmethod
+    def of(cls, account: Account) -> "AccountDocument":
+        subscription, explanation = account.subscription, account.explanation
+        return cls(
+            subscription.id,
+            None if subscription.consumer is None else subscription.consumer.address,
+            subscription.state,
+            explanation.wanted,
+            shortened(explanation.because, LONGEST),
+            account.outcome,
+            account.detail,
+            account.remark,
+            list(map(PartDocument.of, explanation.parts)),
+            explanation.more,
+        )
+
+
+class TraceDocument(Struct, frozen=True):
+    """`next` is what `after` must be to look at more subscriptions; null when all were looked at."""
+
+    notification: TracedDocument
+    items: list[AccountDocument]
+    next: str | None
+
+    @classmethod
+    def of(cls, found: Found, accounts: Accounts) -> "TraceDocument":
+        return cls(TracedDocument.of_found(found), list(map(AccountDocument.of, accounts.items)), accounts.next)
+
+
+class NewestDocument(Struct, frozen=True):
+    """The newest notifications before one subscription, newest first; `cut` when there was no time or room for all that
+    were asked for."""
+
+    items: list[TraceDocument]
+    cut: bool
+
+    @classmethod
+    def of(cls, newest: Newest) -> "NewestDocument":
+        return cls([TraceDocument.of(found, Accounts((each,), None)) for found, each in newest.items], newest.cut)

@@ -1,0 +1,1 @@
+"""`/api`: one file a resource."""

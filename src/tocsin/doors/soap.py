@@ -1,0 +1,166 @@
+"""`/broker` and what lies below it, and `/onvif`: every SOAP dialect, and raw events."""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
+
+from tocsin.documents.ports.port import Broker
+from tocsin.doors.operations import REGISTRATIONS, operate
+from tocsin.doors.waiting import while_connected
+from tocsin.markup import xml
+from tocsin.mediation import dialects, raw
+from tocsin.mediation.dialects import Reading
+from tocsin.mediation.faults import problem
+from tocsin.mediation.operations import Context, DestroyRegistration, Publish, Pull, Reply, Request, Unsubscribe
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.memo import Recalled
+from tocsin.mediation.soap.payloads import is_xml
+from tocsin.mediation.soap.soap import Envelope
+from tocsin.mediation.soap.templates import PULL_POINTS, SUBSCRIPTIONS
+from tocsin.mediation.topics import PUBLISH_DOOR
+from tocsin.mediation.ws import onvif, wse_2004_08, wsn_1_3
+from tocsin.model.refusal import Refusal
+from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accepted, send_reply
+
+_RESOURCES = (SUBSCRIPTIONS, PULL_POINTS, REGISTRATIONS)
+
+# Who is behind a request, given what its envelope says of that; refuses whom it does not know.
+Admit = Callable[[Scope, Envelope | None], Awaitable[Broker]]
+
+
+class SoapDoor:
+    """`admit` gives the broker as the caller may use it."""
+
+    def __init__(self, broker: Broker, admit: Admit | None = None) -> None:
+        self._broker = broker
+        self._admit = admit or self._anybody
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await read_body(scope, receive, self._broker.body_limit)
+            reply = await self.handle(scope, body, receive)
+        except Refusal as refusal:
+            reply = self._refuse(_guess(scope, b""), scope, refusal)
+        if reply is None:
+            await send_accepted(send)
+        else:
+            await send_reply(send, reply)
+
+    async def handle(self, scope: Scope, body: bytes, receive: Receive) -> Reply | None:
+        """The answer, None to what needs none but that it was accepted. Of the scope: path and headers.
+
+        Who waits for messages may go away, which `receive` tells; everything else is done though nobody hears of it.
+        """
+        path: str = scope["path"]
+        events = path == PUBLISH_DOOR or path.startswith(f"{PUBLISH_DOOR}/")
+        try:
+            return await (self._event(path, scope, body) if events else self._message(path, scope, body, receive))
+        except Refusal as refusal:
+            return self._refuse(_guess(scope, body), scope, refusal)
+
+    async def _message(self, path: str, scope: Scope, body: bytes, receive: Receive) -> Reply | None:
+        reading = dialects.open_soap(path, body)
+        if isinstance(reading, Recalled):
+            broker = await self._admit(scope, None)
+            await broker.publish(path, reading.dialect, (), body, reading)
+            return dialects.acknowledged(reading, reading.dialect, broker.base_url)
+        try:
+            broker = await self._admit(scope, reading)
+            now = broker.now()
+            heard = dialects.hear(reading, _resource(path), now)
+            if isinstance(heard.request, Publish):
+                await broker.publish(path, heard.context.dialect, (), body, reading)
+                return dialects.acknowledged(reading, heard.context.dialect, broker.base_url)
+            work = operate(broker, _about(path, heard.request), now)
+            answer = await (while_connected(receive, work) if isinstance(heard.request, Pull) else work)
+            return dialects.answer(heard.context, answer, broker.base_url)
+        except Refusal as refusal:
+            return self._refuse(_context(reading, _guess(scope, body)), scope, refusal)
+
+    async def _event(self, path: str, scope: Scope, body: bytes) -> Reply | None:
+        """A raw event in a SOAP body, a notification in any dialect, or anything else just as it is."""
+        content_type = header(scope, b"content-type")
+        kind = content_type.partition(";")[0].strip().lower()
+        reading = None
+        if "soap" in content_type or is_xml(content_type):
+            reading = _envelope(path, content_type, body)
+        if reading is None:
+            dialect = dialects.EVENT_MEDIA_TYPES.get(kind, raw.NAME)
+            broker = await self._admit(scope, None)
+            await broker.publish(path, dialect, (("content-type", content_type),), body)
+            return None
+        dialect = reading.dialect if isinstance(reading, Recalled) else dialects.event_dialect(reading)
+        try:
+            broker = await self._admit(scope, None if isinstance(reading, Recalled) else reading)
+            await broker.publish(path, dialect, (), body, reading)
+        except Refusal as refusal:
+            return self._refuse(reading.context(dialect), scope, refusal)
+        return dialects.acknowledged(reading, dialect, broker.base_url)
+
+    def _refuse(self, context: Context, scope: Scope, refusal: Refusal) -> Reply:
+        if "json" in header(scope, b"content-type"):
+            return problem(refusal)
+        if scope["path"].startswith(onvif.DOOR):
+            context = replace(context, faults=onvif.NAME)
+        return dialects.fault(context, refusal, self._broker.now())
+
+    async def _anybody(self, scope: Scope, envelope: Envelope | None) -> Broker:
+        del scope, envelope
+        return self._broker
+
+
+def _resource(path: str) -> str:
+    """The id of a subscription, a pull point or a registration that an address names."""
+    return next((path[len(start) :].strip("/") for start in _RESOURCES if path.startswith(start)), "")
+
+
+def _about(path: str, request: Request) -> Request:
+    """WS-ResourceLifetime destroys registrations by the word that ends subscriptions."""
+    if isinstance(request, Unsubscribe) and path.startswith(REGISTRATIONS):
+        return DestroyRegistration(request.id)
+    return request
+
+
+def _context(envelope: Envelope, guess: Context) -> Context:
+    try:
+        return envelope.context(dialects.dialect_of(envelope))
+    except Refusal:
+        return envelope.context(dialects.dialect_of_namespace(envelope) or guess.dialect)
+
+
+_ENVELOPE = (b"Envelope", "Envelope".encode("utf-16-le")[:-1])  # and of either byte order
+
+
+def _envelope(path: str, content_type: str, body: bytes) -> Reading | None:
+    """None for XML that is not an envelope; SOAP 1.1 shares its media type with it."""
+    if "soap" not in content_type and not _mentions_envelope(body):
+        return None
+    try:
+        return dialects.open_soap(path, body)
+    except Refusal:
+        if "soap" in content_type or _claims_to_be_soap(body):
+            raise
+        return None
+
+
+def is_envelope(body: bytes) -> bool:
+    """Of XML whose media type does not tell; what cannot be read may have been meant as one."""
+    return _mentions_envelope(body) and _claims_to_be_soap(body)
+
+
+def _mentions_envelope(body: bytes) -> bool:
+    return any(each in body[:2048] for each in _ENVELOPE)
+
+
+def _claims_to_be_soap(body: bytes) -> bool:
+    try:
+        return str(xml.parse(body).tag).endswith("}Envelope")
+    except xml.MarkupError:
+        return True
+
+
+def _guess(scope: Scope, body: bytes) -> Context:
+    """Whom to answer when the message itself does not tell: what it mentions, else what the door is for."""
+    meant = wse_2004_08.NAME if scope["path"].startswith(PUBLISH_DOOR) else wsn_1_3.NAME
+    dialect = dialects.mentioned_in(body) or meant
+    return Context(dialect, soap.guess_soap(header(scope, b"content-type")), None)

@@ -1,0 +1,1 @@
+"""Whether one filter takes in all that another lets through."""

@@ -1,0 +1,1 @@
+"""Why a subscription wants a notification, or does not."""

@@ -1,0 +1,121 @@
+"""The parts of an explanation, and how the verdict on a whole follows from theirs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Generic, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tocsin.matching.explain.wording import shortened
+
+MOST_PARTS = 200  # of one explanation
+Verdict = Literal["yes", "no", "undecided", "does not apply"]
+_NO: AbstractSet[Verdict] = {"no", "does not apply"}
+_YES: AbstractSet[Verdict] = {"yes"}
+_OPPOSITE: dict[Verdict, Verdict] = {"yes": "no", "no": "yes", "does not apply": "yes", "undecided": "undecided"}
+Asked = TypeVar("Asked")
+
+
+class Part(Struct, frozen=True):
+    """`what` was asked, as its subscriber wrote it; what does not apply matches nothing.
+
+    `decides` is true of the one that alone decided what it is a part of; `more` of its own parts are left out.
+    """
+
+    what: str
+    verdict: Verdict
+    why: str
+    parts: tuple["Part", ...] = ()
+    decides: bool = False
+    more: int = 0
+
+    def said(self) -> str:
+        return f"{shortened(self.what)}: {self.why}"
+
+
+def leaf(what: str, holds: bool, why: str) -> Part:
+    return Part(what, "yes" if holds else "no", why)
+
+
+def count(part: Part) -> int:
+    return 1 + sum(map(count, part.parts))
+
+
+class Room:
+    """How many parts an explanation may still have. What is asked together takes it before what is within."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, most: int = MOST_PARTS) -> None:
+        self._left = most
+
+    def take(self, most: int) -> int:
+        taken = min(most, self._left)
+        self._left -= taken
+        return taken
+
+
+class Telling(Generic[Asked]):
+    """How each of those asked together is explained, and how its verdict alone is had, which is far sooner."""
+
+    def __init__(self, room: Room, part: Callable[[Asked], Part], verdict: Callable[[Asked], Verdict]) -> None:
+        self._room, self._part, self._verdict = room, part, verdict
+
+    def all_of(self, what: str, asked: Sequence[Asked]) -> Part:
+        """The first that does not hold decides, or else the first that could not be evaluated."""
+        why = "all of these hold" if asked else "it asks for nothing"
+        return self._whole(asked, _NO, Part(what, "yes", why))
+
+    def any_of(self, what: str, asked: Sequence[Asked]) -> Part:
+        """The first that holds decides, or else the first that could not be evaluated."""
+        why = "none of these holds" if asked else "it has no alternatives"
+        return self._whole(asked, _YES, Part(what, "no", why))
+
+    def _whole(self, asked: Sequence[Asked], decisive: AbstractSet[Verdict], undisputed: Part) -> Part:
+        """Told are the first that there is room for, and the one that decides; without any room only its reason."""
+        fits = self._room.take(len(asked))
+        parts = [self._part(each) for each in asked[:fits]]
+        if (late := self._late(asked[fits:], decisive, parts)) is not None:
+            parts.append(self._part(late))
+        marked, decider = _marked(parts, decisive)
+        shown = marked if fits else ()
+        whole = replace(undisputed, parts=shown, more=len(asked) - len(shown))
+        return whole if decider is None else replace(whole, verdict=_plain(decider), why=decider.said())
+
+    def _late(self, rest: Sequence[Asked], decisive: AbstractSet[Verdict], parts: Sequence[Part]) -> Asked | None:
+        """The one that decides, where none of those before it does."""
+        before = {each.verdict for each in parts}
+        if before & decisive:
+            return None
+        unclear: Asked | None = None
+        for each in rest:
+            verdict = self._verdict(each)
+            if verdict in decisive:
+                return each
+            if verdict == "undecided" and unclear is None:
+                unclear = each
+        return None if "undecided" in before else unclear
+
+    def negation(self, what: str, asked: Asked) -> Part:
+        """What does not apply is not so, and its negation holds."""
+        fits = self._room.take(1)
+        negated = self._part(asked)
+        so = {"yes": "it is so", "undecided": "it could not be told"}.get(negated.verdict, "it is not so")
+        shown = (replace(negated, decides=True),) if fits else ()
+        return Part(what, _OPPOSITE[negated.verdict], f"{so}: {negated.why}", shown, more=1 - fits)
+
+
+def _plain(decider: Part) -> Verdict:
+    return "no" if decider.verdict in _NO else decider.verdict
+
+
+def _marked(parts: Iterable[Part], decisive: AbstractSet[Verdict]) -> tuple[tuple[Part, ...], Part | None]:
+    every = list(parts)
+    at = next((at for at, part in enumerate(every) if part.verdict in decisive), None)
+    if at is None:
+        at = next((at for at, part in enumerate(every) if part.verdict == "undecided"), None)
+    if at is None:
+        return tuple(every), None
+    every[at] = replace(every[at], decides=True)
+    return tuple(every), every[at]

@@ -1,0 +1,167 @@
+"""All comparisons with what stands at one path: equal ones by a look-up, ordered ones by the limit of their side."""
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from math import inf, isnan, nextafter
+
+from tocsin.markup.conditions import Attribute, Compare, Constant, Exists, JsonPath, Path
+from tocsin.matching.conditions import integer, number
+from tocsin.matching.index.holding import HOLDS, Holding
+
+Levels = dict[int, float]  # of atoms that hold and of sides, by number
+_BOOLEANS = {"true": (True,), "false": (False,)}
+
+
+def is_ordered(asked: object) -> bool:
+    return isinstance(asked, Compare) and asked.how not in ("=", "!=")
+
+
+def bound_of(asked: Compare) -> float:
+    """What the level of its side must reach. More than a number is at least the next one; upper bounds are negated."""
+    value = asked.value
+    assert isinstance(value, float)
+    match asked.how:
+        case ">=":
+            return value
+        case ">":
+            return nextafter(value, inf)
+        case "<=":
+            return -value
+    return -nextafter(value, -inf)
+
+
+class ValueIndex:
+    """Knows atoms by number. Its two sides are the highest value at the path, and the lowest."""
+
+    __slots__ = (
+        "_differs",
+        "_is_attribute",
+        "_is_json",
+        "_numbers",
+        "_ordered",
+        "equal",
+        "exists",
+        "path",
+        "sides",
+    )
+
+    def __init__(self, path: Path, sides: tuple[int, int]) -> None:
+        self.path, self.sides = path, sides
+        self._is_json, self._is_attribute = isinstance(path, JsonPath), isinstance(path, Attribute)
+        self.equal: dict[Hashable, int] = {}
+        self._differs: dict[Hashable, int] = {}
+        self.exists = -1
+        self._ordered = 0  # how many bounds there are
+        self._numbers = 0  # how many compare numbers
+
+    def __len__(self) -> int:
+        return len(self.equal) + len(self._differs) + self._ordered + (self.exists >= 0)
+
+    def side_of(self, asked: Compare) -> int:
+        return self.sides[asked.how not in (">", ">=")]
+
+    def add(self, atom: int, asked: Compare | Exists) -> None:
+        if isinstance(asked, Exists):
+            self.exists = atom
+            return
+        self._numbers += isinstance(asked.value, float)
+        match asked.how:
+            case "=":
+                self.equal[key_of(asked.value)] = atom
+            case "!=":
+                self._differs[key_of(asked.value)] = atom
+
+    def remove(self, asked: Compare | Exists) -> None:
+        if isinstance(asked, Exists):
+            self.exists = -1
+            return
+        self._numbers -= isinstance(asked.value, float)
+        match asked.how:
+            case "=":
+                del self.equal[key_of(asked.value)]
+            case "!=":
+                del self._differs[key_of(asked.value)]
+
+    def hold(self) -> None:
+        """One bound more."""
+        self._ordered += 1
+        self._numbers += 1
+
+    def release(self) -> None:
+        """One bound less."""
+        self._ordered -= 1
+        self._numbers -= 1
+
+    def number(self, asked: Compare | Exists) -> int | None:
+        """Of an atom that is there; an ordered one has none here."""
+        if isinstance(asked, Exists):
+            return self.exists if self.exists >= 0 else None
+        match asked.how:
+            case "=":
+                return self.equal.get(key_of(asked.value))
+            case "!=":
+                return self._differs.get(key_of(asked.value))
+        return None
+
+    def match(self, values: Sequence[Constant], holding: Holding) -> None:
+        for each in values:
+            holding.reach(self.of_value(each))
+        if self._differs and values:
+            holding.hold(self.different(values))
+
+    def of_value(self, value: Constant) -> Levels:
+        """What one value makes hold, whatever others stand there; only that some value differs is not told."""
+        numbers = list(self._as_numbers(value)) if self._numbers else []
+        atoms = [self.exists] if self.exists >= 0 else []
+        if self.equal:
+            find = self.equal.get
+            atoms += (atom for key in (*self._keys(value), *numbers) if (atom := find(key)) is not None)
+        levels = dict.fromkeys(atoms, HOLDS)
+        if self._ordered:
+            levels |= {side: level for each in numbers for side, level in zip(self.sides, (each, -each), strict=True)}
+        return levels
+
+    def constants(self) -> int:
+        return len(self.equal)
+
+    def differs(self) -> bool:
+        return bool(self._differs)
+
+    def has_numbers(self) -> bool:
+        """Whether what stands there is compared as a number."""
+        return self._numbers > 0
+
+    def is_bounded(self) -> bool:
+        return self._ordered > 0
+
+    def different(self, values: Iterable[Constant]) -> Iterator[int]:
+        """Some value is another one: all hold as soon as there are two.
+
+        What is not a number differs from every number (XPath 1.0 s3.4, IEEE 754).
+        """
+        values = list(values)
+        texts = set(map(key_of, values))
+        numbers = {inf if isnan(each) else each for each in map(number, values)} if self._numbers else set()
+        for key, atom in self._differs.items():
+            offered = numbers if isinstance(key, float) else texts
+            if len(offered) > 1 or key not in offered:
+                yield atom
+
+    def _keys(self, value: Constant) -> Iterator[Hashable]:
+        """XML and attributes are strings; an attribute may also be meant as a boolean (CloudEvents SQL s3.4)."""
+        yield key_of(value)
+        if self._is_attribute and isinstance(value, str) and (key := _BOOLEANS.get(value.lower())) is not None:
+            yield key
+
+    def _as_numbers(self, value: Constant) -> Iterator[float]:
+        """At most one, and never NaN."""
+        if self._is_json:
+            found = value if isinstance(value, float) else None
+        else:
+            found = integer(value) if self._is_attribute else number(value)
+        if found is not None and found == found:
+            yield found
+
+
+def key_of(value: Constant) -> Hashable:
+    """One key for one constant: to a dictionary `True` is `1.0`."""
+    return (value,) if isinstance(value, bool) or value is None else value

@@ -1,0 +1,1 @@
+"""CloudEvents and plain JSON."""

@@ -1,0 +1,1 @@
+"""SOAP, WS-Addressing, WS-Security, and the engine that reads and writes messages by their tables."""

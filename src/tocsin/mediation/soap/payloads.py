@@ -1,0 +1,138 @@
+"""Payloads that are not XML, inside SOAP: one wrapper element of ours that carries the media type."""
+
+import base64
+import re
+from functools import lru_cache
+
+from tocsin.markup import xml
+from tocsin.markup.xml import Element, MarkupError
+from tocsin.mediation.soap.entries import is_uri, only_child, whole_text
+from tocsin.mediation.soap.namespaces import TOCSIN
+from tocsin.model.names import QName, qname, qname_in
+from tocsin.model.notification import Notification, Payload
+from tocsin.model.refusal import Refusal
+
+XML_TYPE = "application/xml"
+_WRAPPER = f"{{{TOCSIN}}}Data"
+_SOAP_DIALECTS = ("wsn", "wse", "onvif")
+_MEDIA_TYPE = re.compile(r"[\x20-\x7e]{0,1024}")
+# No XML characters (XML 1.0 s2.2), but for the carriage return, which would come back as a line feed (s2.11).
+NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@lru_cache(maxsize=256)
+def is_xml(media_type: str) -> bool:
+    kind = media_type.split(";", 1)[0].strip().lower()
+    return kind in (XML_TYPE, "text/xml") or kind.endswith("+xml")
+
+
+def payload_of(message: bytes, parent: Element, what: str) -> tuple[Payload, QName | str | None]:
+    """The payload in a Body or Message element of that message, and its type."""
+    element = only_child(parent)
+    if element is None:
+        raise Refusal("malformed", f"{what} must hold one element, the event itself")
+    tag = element.tag
+    if tag == _WRAPPER:
+        return _unwrapped(element)
+    try:
+        return Payload(XML_TYPE, xml.child_bytes(message, parent, element)), type_of(tag)
+    except MarkupError as problem:
+        raise Refusal("malformed", str(problem)) from None
+
+
+def _unwrapped(element: Element) -> tuple[Payload, QName | str | None]:
+    data = whole_text(element).encode()
+    if element.get("Encoding") == "base64":
+        try:
+            data = base64.b64decode(data.translate(None, b" \t\r\n"), validate=True)
+        except ValueError:
+            raise Refusal("malformed", "the base64 content of Data cannot be decoded") from None
+    media_type, kind = checked_media_type(element.get("MediaType") or ""), element.get("Type") or ""
+    if not is_uri(kind):
+        raise Refusal("malformed", "the Type of Data is too long, or holds control characters")
+    if media_type == XML_TYPE:  # a qualified name would vouch for XML that was never parsed
+        return Payload(media_type, data), kind or None
+    return Payload(media_type, data), type_name(kind) or None
+
+
+def checked_media_type(text: str) -> str:
+    """It goes out as an HTTP header again."""
+    if _MEDIA_TYPE.fullmatch(text) is None:
+        raise Refusal("malformed", f"{text[:80]!r} is not a media type such as application/json")
+    return text.strip()
+
+
+def type_of(tag: str) -> QName:
+    return _known_type(tag) if len(tag) < xml.LONG_URI else qname(tag)
+
+
+_known_type = lru_cache(maxsize=4096)(qname)
+
+
+def is_wrapper(tag: str) -> bool:
+    return tag == _WRAPPER
+
+
+def type_name(text: str) -> QName | str:
+    """A type written as text: a qualified name in Clark's form is one again."""
+    return qname_in(text) or text
+
+
+def as_element(notification: Notification) -> bytes:
+    """The payload as one XML element that can stand in a SOAP body."""
+    payload = notification.payload
+    if (
+        payload.media_type == XML_TYPE
+        and type(notification.type) is QName
+        and notification.dialect.startswith(_SOAP_DIALECTS)
+    ):
+        return payload.data  # we took it from a parsed message ourselves
+    element = _embeddable(payload.data) if is_xml(payload.media_type) else None
+    return element or _wrapped(payload, notification.type)
+
+
+def _embeddable(data: bytes) -> bytes | None:
+    """A document in UTF-8 that is nothing but elements and text can stand in another as it is.
+
+    The last one is remembered by identity: a notification goes to many, and a hash costs a tenth of the parsing.
+    """
+    global _last
+    known, element = _last
+    if known is not data:
+        element = _checked(data)
+        _last = data, element
+    return element
+
+
+_last: tuple[bytes, bytes | None] = b"", None
+
+
+def _checked(data: bytes) -> bytes | None:
+    if xml.is_elements_and_text(data):
+        return data if xml.name_of(data) else None
+    try:
+        return xml.serialise(xml.parse(data))
+    except MarkupError:
+        return None
+
+
+def _wrapped(payload: Payload, kind: QName | str | None) -> bytes:
+    encoding, content = b"", _as_text(payload.data)
+    if content is None:
+        encoding, content = b' Encoding="base64"', base64.b64encode(payload.data)
+    named = b"" if kind is None else b" Type=" + xml.attribute(str(kind))
+    return b'<t:Data xmlns:t="%b" MediaType=%b%b%b>%b</t:Data>' % (
+        TOCSIN.encode(),
+        xml.attribute(payload.media_type),
+        named,
+        encoding,
+        content,
+    )
+
+
+def _as_text(data: bytes) -> bytes | None:
+    try:
+        decoded = data.decode()
+    except UnicodeDecodeError:
+        return None
+    return None if NOT_XML.search(decoded) else xml.text(decoded)

@@ -1,0 +1,1 @@
+"""WS-Notification, WS-Eventing and ONVIF: a module of tables each."""

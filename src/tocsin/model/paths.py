@@ -1,0 +1,3 @@
+"""The addresses of a node's doors."""
+
+EVENTS = "/events"  # CloudEvents over HTTP

@@ -1,0 +1,49 @@
+"""A node behind its doors, in this process."""
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator, Callable
+
+from tocsin.broker.lifecycle import LOOPBACK, open_node
+from tocsin.broker.node import Node
+from tocsin.broker.settings import Settings
+from tocsin.doors.access import gate_of, require_users, tls_context
+from tocsin.doors.application import doors
+from tocsin.doors.tcp_doors import tcp_doors, tcp_listener
+from tocsin.platform.collector import patient_collector
+from tocsin.wire.addresses import place
+from tocsin.wire.server import listen, served
+
+
+@contextlib.asynccontextmanager
+async def serving(settings: Settings, report: Callable[[str], None]) -> AsyncIterator[Node]:
+    """Doors open when the node stands, and shut before it drains."""
+    require_users(settings)
+    tls = tls_context(settings)
+    listener = listen(settings.listen.host, settings.listen.port)
+    host, port = settings.listen.host, listener.getsockname()[1]
+    base_url = settings.advertise or f"{'http' if tls is None else 'https'}://{_shown(host)}:{port}"
+    tcp = tcp_listener(settings)
+    ports = {port, *([] if tcp is None else [tcp.getsockname()[1]])}
+    own = {place(base_url), *((each, number) for each in (host, *LOOPBACK) for number in ports)}
+    try:
+        async with (
+            open_node(settings, base_url, report, own) as node,
+            gate_of(node) as gate,
+            served(doors(node, gate, node.implicit.peer_side), listener, tls),
+            tcp_doors(gate, tcp),
+        ):
+            with patient_collector(), contextlib.ExitStack() as stack:
+                stack.callback(node.pulling.stop_waiting)
+                stack.callback(node.implicit.stop_waiting)
+                yield node
+    finally:
+        listener.close()
+        if tcp is not None:
+            tcp.close()
+
+
+def _shown(host: str) -> str:
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared with, not bound to
+        return socket.gethostname()
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,1 @@
+"""The concept model: what ontologies say."""

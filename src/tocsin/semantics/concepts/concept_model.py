@@ -1,0 +1,224 @@
+"""The concept model (OPS s3.2): all ontologies together."""
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cached_property
+
+from tocsin.model.ontology import MetaStatement, Ontology, Parents
+from tocsin.semantics.concepts import concept_checks as checks
+from tocsin.semantics.concepts.concept_names import Names
+from tocsin.semantics.concepts.concept_statements import ends_by_property
+from tocsin.semantics.concepts.ontology_vocabulary import (
+    CLASSES,
+    DATATYPES,
+    LITERAL,
+    LITERAL_NAMES,
+    PROPERTIES,
+    THING_NAMES,
+    canonical,
+)
+
+MOST_REMEMBERED = 2_000_000  # names in closures, and answers; deep hierarchies have very many
+MOST_CLASSES = 16  # in an answer that is remembered
+Iris = tuple[str, ...]
+
+
+class ConceptModel:
+    """Never changes; what it says of a term it does not have is that the term is below the top alone.
+
+    The order in which ontologies are given does not matter. Disjoint classes that share a subclass or an individual,
+    cycles, terms that none of the ontologies defines, and values that would be a literal and a thing are refused.
+    """
+
+    def __init__(self, ontologies: Iterable[Ontology] = ()) -> None:
+        self.ontologies = tuple(sorted(ontologies, key=lambda each: each.name))
+        self.names = Names(self.ontologies)
+        self._classes = _merged({**CLASSES, **DATATYPES}, (each.classes for each in self.ontologies))
+        self._properties = _merged(PROPERTIES, (each.properties for each in self.ontologies))
+        self._individuals = _merged({}, (each.individuals for each in self.ontologies))
+        self._above: dict[tuple[str, str], frozenset[str]] = {}
+        self._allowed: dict[tuple[Iris, str, Iris], bool] = {}
+        self._meeting: dict[tuple[str, str], bool] = {}
+        self._remembered = 0
+        stated = {each for ontology in self.ontologies for each in ontology.statements}
+        short = self.names.short
+        checks.check_defined(self._classes, self._properties, self._individuals, stated, short)
+        ordered = checks.parents_first("class", self._classes, short)
+        self._datatypes = checks.datatypes(ordered, self._classes, short)
+        self._ends = ends_by_property(
+            checks.parents_first("property", self._properties, short), self._properties, stated
+        )
+        self._objects: dict[str, dict[str, set[str]]] = {name: _by_first(ends) for name, ends in self._ends.items()}
+        checks.check_values(self, self._properties, self._ends)
+        checks.check_disjoint(self, sorted({pair for each in self.ontologies for pair in each.disjoint}))
+
+    def __bool__(self) -> bool:
+        return bool(self.ontologies)
+
+    @property
+    def prefixes(self) -> Mapping[str, str]:
+        """The usual ones, and those of the ontologies, of which the first by name counts."""
+        return self.names.prefixes
+
+    @property
+    def classes(self) -> Collection[str]:
+        return self._classes.keys()
+
+    @property
+    def datatypes(self) -> Collection[str]:
+        return [name for name in self._classes if name in self._datatypes]
+
+    @property
+    def properties(self) -> Collection[str]:
+        return self._properties.keys()
+
+    @cached_property
+    def own_classes(self) -> list[str]:
+        """Those that the ontologies declare, without what RDF and OWL have of themselves."""
+        return sorted({name for each in self.ontologies for name, _ in each.classes})
+
+    @cached_property
+    def own_properties(self) -> list[str]:
+        return sorted({name for each in self.ontologies for name, _ in each.properties})
+
+    @property
+    def individuals(self) -> Collection[str]:
+        return self._individuals.keys()
+
+    def has_class(self, iri: str) -> bool:
+        return iri in self._classes or iri in THING_NAMES or iri in LITERAL_NAMES
+
+    def has_property(self, iri: str) -> bool:
+        return iri in self._properties
+
+    def is_datatype(self, iri: str) -> bool:
+        return iri in self._datatypes or iri in LITERAL_NAMES
+
+    def classes_of(self, individual: str) -> tuple[str, ...]:
+        return self._individuals.get(individual, ())
+
+    def classes_above(self, iri: str) -> frozenset[str]:
+        """The class itself, all above it, and the top: of things, or of literals."""
+        found = self._above.get(("class", iri))
+        if found is None:
+            top = LITERAL_NAMES if self.is_datatype(iri) else THING_NAMES
+            found = self._remember("class", iri, _closed(iri, self._classes) | top)
+        return found
+
+    def properties_above(self, iri: str) -> frozenset[str]:
+        found = self._above.get(("property", iri))
+        return found or self._remember("property", iri, _closed(iri, self._properties))
+
+    def classes_below(self, iri: str) -> frozenset[str]:
+        """The class itself and all below it that the model names."""
+        iri = canonical(iri)
+        if iri in THING_NAMES:
+            return frozenset(self._classes.keys() - self._datatypes)
+        return frozenset(self._datatypes) if iri == LITERAL else _closed(iri, self._children)
+
+    def properties_below(self, iri: str) -> frozenset[str]:
+        return _closed(iri, self._subproperties)
+
+    def allows(self, subject_classes: Iterable[str], property_: str, object_classes: Iterable[str]) -> bool:
+        """Whether a meta-statement permits that property between two vertexes, each with all its classes."""
+        asked = (tuple(subject_classes), property_, tuple(object_classes))
+        found = self._allowed.get(asked)
+        if found is None:
+            found = self._permits(*asked)
+            few = len(asked[0]) + len(asked[2]) <= MOST_CLASSES and len(self._allowed) < MOST_REMEMBERED // 20
+            if few and self.has_property(property_):
+                self._allowed[asked] = found
+        return found
+
+    def could_hold(self, subject_classes: Iterable[str], property_: str, object_classes: Iterable[str]) -> bool:
+        """Whether some meta-statement has a class in common with the subject, one with the object, and is of the
+        property or one below it: what a pattern asks for may be wider than what is allowed. Without classes, any is
+        meant."""
+        subjects, objects = tuple(subject_classes), tuple(object_classes)
+        return any(
+            (not subjects or any(self.meet(each, subject) for each in subjects))
+            and (not objects or any(self.meet(each, object_) for each in objects))
+            for name in self.properties_below(property_)
+            for subject, object_ in self._ends.get(name, ())
+        )
+
+    def statements_of(self, property_: str) -> tuple[MetaStatement, ...]:
+        """Those that are stated, taken over from a property above, or follow from there being none."""
+        return tuple(MetaStatement(subject, property_, object_) for subject, object_ in self._ends.get(property_, ()))
+
+    def named(self, text: str, prefixes: Mapping[str, str]) -> str:
+        """The IRI that is meant by `<IRI>`, `prefix:name` or a bare name, with the caller's prefixes first."""
+        return self.names.resolve(
+            text, prefixes, self._classes.keys() | self._properties.keys() | self._individuals.keys()
+        )
+
+    def short(self, iri: str) -> str:
+        return self.names.short(iri)
+
+    def meet(self, one: str, other: str) -> bool:
+        """Whether the model has a class that is below both."""
+        if one in self.classes_above(other) or other in self.classes_above(one):
+            return True
+        found = self._meeting.get((one, other))
+        if found is None:
+            found = not self.classes_below(one).isdisjoint(self.classes_below(other))
+            if len(self._meeting) < MOST_REMEMBERED // 20 and self.has_class(one) and self.has_class(other):
+                self._meeting[one, other] = found
+        return found
+
+    @cached_property
+    def _children(self) -> dict[str, Iris]:
+        return _turned(self._classes)
+
+    @cached_property
+    def _subproperties(self) -> dict[str, Iris]:
+        return _turned(self._properties)
+
+    def _permits(self, subject_classes: Iris, property_: str, object_classes: Iris) -> bool:
+        by_subject = self._objects.get(property_, {})
+        return any(
+            not self.classes_above(object_).isdisjoint(by_subject[subject])
+            for each in subject_classes
+            for subject in self.classes_above(each) & by_subject.keys()
+            for object_ in object_classes
+        )
+
+    def _remember(self, kind: str, iri: str, found: frozenset[str]) -> frozenset[str]:
+        """Names that the model does not have come from publishers, who may send ever new ones."""
+        if iri in (self._classes if kind == "class" else self._properties) and self._remembered < MOST_REMEMBERED:
+            self._remembered += len(found)
+            self._above[kind, iri] = found
+        return found
+
+
+def _merged(first: Mapping[str, Iris], several: Iterable[Parents]) -> dict[str, Iris]:
+    made: dict[str, set[str]] = {name: set(parents) for name, parents in first.items()}
+    for each in several:
+        for name, parents in each:
+            made.setdefault(name, set()).update(parents)
+    ordered = sorted(made, key=lambda name: (name in first, name))  # who lists them shows what is declared first
+    return {name: tuple(sorted(made[name])) for name in ordered}
+
+
+def _closed(iri: str, next_to: Mapping[str, Iris]) -> frozenset[str]:
+    found, waiting = {iri}, [iri]
+    while waiting:
+        for each in next_to.get(waiting.pop(), ()):
+            if each not in found:
+                found.add(each)
+                waiting.append(each)
+    return frozenset(found)
+
+
+def _turned(parents: Mapping[str, Iris]) -> dict[str, Iris]:
+    made: dict[str, list[str]] = {}
+    for name, above in parents.items():
+        for each in above:
+            made.setdefault(each, []).append(name)
+    return {name: tuple(children) for name, children in made.items()}
+
+
+def _by_first(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:
+    made: dict[str, set[str]] = {}
+    for first, second in pairs:
+        made.setdefault(first, set()).add(second)
+    return made

@@ -1,0 +1,1 @@
+"""Event graphs: read, lifted from other payloads, written."""

@@ -1,0 +1,84 @@
+"""What can happen to the world: each change is a value, and their sequence is its history."""
+
+from msgspec import Struct
+
+from tocsin.model.identity import Instant
+from tocsin.semantics.interest.edge import Edge, Vote
+from tocsin.semantics.interest.service import Service
+
+
+class PutTopic(Struct, frozen=True, tag=True):
+    name: str
+    parent: str | None = None
+
+
+class RemoveTopic(Struct, frozen=True, tag=True):
+    name: str
+
+
+class PutCategory(Struct, frozen=True, tag=True):
+    """`owner` maintains the edges that leave the category."""
+
+    name: str
+    parent: str | None = None
+    owner: str | None = None
+
+
+class RemoveCategory(Struct, frozen=True, tag=True):
+    name: str
+
+
+class PutService(Struct, frozen=True, tag=True):
+    service: Service
+
+
+class RemoveService(Struct, frozen=True, tag=True):
+    name: str
+
+
+class PutEdge(Struct, frozen=True, tag=True):
+    edge: Edge
+
+
+class RemoveEdge(Struct, frozen=True, tag=True):
+    source: str
+    topic: str
+    target: str
+
+
+class CastVote(Struct, frozen=True, tag=True):
+    source: str
+    topic: str
+    target: str
+    vote: Vote
+
+
+class PutRules(Struct, frozen=True, tag=True):
+    """Inheritance that the paper does not have, by name; and how many votes make a quorum."""
+
+    inherit_topics: bool = False
+    inherit_categories: bool = False
+    quorum: int = 3
+
+
+Change = (
+    PutTopic
+    | RemoveTopic
+    | PutCategory
+    | RemoveCategory
+    | PutService
+    | RemoveService
+    | PutEdge
+    | RemoveEdge
+    | CastVote
+    | PutRules
+)
+
+
+class Changing(Struct, frozen=True):
+    """A change as it is kept: who made it, and when. Versions count from 1."""
+
+    version: int
+    when: Instant
+    by: str
+    change: Change

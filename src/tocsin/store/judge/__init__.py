@@ -1,0 +1,1 @@
+"""Expressions of subscribers, evaluated in a process that can be killed."""

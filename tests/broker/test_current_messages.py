@@ -1,0 +1,86 @@
+"""The current message of a topic, across restarts, and what cannot have one."""
+
+from pathlib import Path
+
+import pytest
+from tests.broker.test_pull_points import running, say
+
+from tocsin.broker import lifecycle
+from tocsin.broker.publishing import current_messages as current
+from tocsin.broker.publishing.current_messages import CurrentMessages
+from tocsin.model.filters import ANY, DESCEND, TopicIs
+from tocsin.model.names import QName
+from tocsin.model.refusal import Refusal
+
+A, B = QName("", "a"), QName("", "b")
+
+
+@pytest.fixture(autouse=True)
+def soon_drained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lifecycle, "DRAIN_SECONDS", 0.2)
+
+
+def last(messages: CurrentMessages, *steps: QName) -> int:
+    return int(messages.current(TopicIs((steps,))).payload.data)
+
+
+def refusal(messages: CurrentMessages, asked: TopicIs) -> str:
+    with pytest.raises(Refusal) as refused:
+        messages.current(asked)
+    return refused.value.reason
+
+
+async def test_the_last_message_is_the_current_one(tmp_path: Path) -> None:
+    async with running(tmp_path) as node:
+        await say(node, "a", 1, 2)
+        await say(node, "a/b", 3)
+        assert (last(node.current, A), last(node.current, A, B)) == (2, 3)
+        assert refusal(node.current, TopicIs(((B,),))) == "no-current-message"
+        for several in ([(A,), (B,)], [(A, ANY)], [(A, DESCEND)], [(QName("", "*"),)], [()]):
+            assert refusal(node.current, TopicIs(tuple(several))) == "several-topics"
+
+
+async def test_it_survives_restarts_saved_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with running(tmp_path) as node:
+        await say(node, "a", 1)
+        await say(node, "b", 2)
+    monkeypatch.setattr(current.CurrentMessages, "save", _not)
+    async with running(tmp_path) as node:
+        await say(node, "a", 3)
+    async with running(tmp_path) as node:
+        assert (last(node.current, A), last(node.current, B)) == (3, 2)
+
+
+async def test_a_new_table_is_filled_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current.CurrentMessages, "save", _not)
+    async with running(tmp_path) as node:
+        await say(node, "a", 3)
+    async with running(tmp_path) as node:
+        assert last(node.current, A) == 3
+
+
+async def _not(self: CurrentMessages) -> None:
+    pass
+
+
+async def test_topics_silent_for_longest_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current, "MOST_TOPICS", 2)
+    async with running(tmp_path) as node:
+        for number, topic in enumerate(("a", "b", "a", "c", "b")):
+            await say(node, topic, number)
+        await node.current.save()
+        assert refusal(node.current, TopicIs(((A,),))) == "no-current-message"
+        assert (last(node.current, QName("", "c")), last(node.current, B)) == (3, 4)
+        await say(node, "a", 5)
+    async with running(tmp_path) as node:
+        assert (last(node.current, B), last(node.current, A)) == (4, 5)
+        assert refusal(node.current, TopicIs(((QName("", "c"),),))) == "no-current-message"
+
+
+async def test_their_bytes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(current, "MOST_BYTES", 1030)
+    async with running(tmp_path) as node:
+        await say(node, "a", 1)
+        await say(node, "b", 10**20)
+        assert refusal(node.current, TopicIs(((A,),))) == "no-current-message"
+        assert last(node.current, B) == 10**20
