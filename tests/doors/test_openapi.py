@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+
 from tocsin import __version__
 from tocsin.doors.api import openapi
 
