@@ -185,13 +185,3 @@ class DeadLetterDocument(Struct, frozen=True):
             letter.attempts,
             letter.state,
         )
-
-
-class TopicDocument(Struct, frozen=True):
-    """`subscriptions` is how many could be told of something there; a topic that is only declared has no `last`."""
-
-    topic: str
-    notifications: int
-    last: str | None
-    subscriptions: int = 0
-    declared: bool = False

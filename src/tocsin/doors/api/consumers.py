@@ -1,52 +1,17 @@
 """`/api/secrets` and `/api/consents`: what consumers are shown of us, and what they allow."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from msgspec import Meta, Struct, field
 from starlette.requests import Request
 from starlette.responses import Response
 
+from tocsin.documents.consumers import ConsentDocument, SecretDocument, SecretRequest
 from tocsin.documents.ports.port import Broker
 from tocsin.documents.subscriptions import Page
-from tocsin.mediation import times
-from tocsin.model.identity import Instant
-from tocsin.model.secret import Secret, SecretKind
 from tocsin.wire.asgi import only
 
 RATE = "webhook-allowed-rate"
-
-
-class SecretRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`value` is never given back; `header` names the header of that kind; with `for` it goes there and below only."""
-
-    name: str
-    kind: SecretKind
-    value: Annotated[str, Meta(max_length=8192)]
-    header: str = ""
-    address: str = field(default="", name="for")
-    replace: bool = False
-
-    def normalised(self, now: Instant) -> Secret:
-        return Secret(self.name, self.kind, self.value, now, self.header, self.address)
-
-
-class SecretDocument(Struct, frozen=True):
-    name: str
-    kind: SecretKind
-    header: str
-    address: str = field(name="for")
-    since: str
-
-    @classmethod
-    def of(cls, secret: Secret) -> "SecretDocument":
-        return cls(secret.name, secret.kind, secret.header, secret.address, times.timestamp(secret.since))
-
-
-class ConsentDocument(Struct, frozen=True):
-    subscription: str
-    consumer: str
-    state: str
 
 
 class ConsumerHandlers:

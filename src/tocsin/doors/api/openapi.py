@@ -5,19 +5,19 @@ from typing import Any
 import msgspec
 
 from tocsin import __version__
+from tocsin.documents import consumers as consumers_api
 from tocsin.documents import declarations as declarations_documents
 from tocsin.documents import interactions as interactions_documents
 from tocsin.documents import pull_points as pull_documents
+from tocsin.documents import registrations as registrations_api
 from tocsin.documents import semantics as meaning_documents
 from tocsin.documents import subscriptions as documents
+from tocsin.documents import topics as topics_api
 from tocsin.documents import world as world_documents
 from tocsin.documents.service_patch import ServicePatch
-from tocsin.doors.api import consumers as consumers_api
 from tocsin.doors.api import openapi_declarations, openapi_notifiers, openapi_world, sockets
 from tocsin.doors.api import openapi_semantics as openapi_meaning
 from tocsin.doors.api import openapi_traces as openapi_trace
-from tocsin.doors.api import registrations as registrations_api
-from tocsin.doors.api import topics as topics_api
 
 _KINDS = (
     consumers_api.SecretRequest,
@@ -28,7 +28,7 @@ _KINDS = (
     documents.RedriveRequest,
     documents.SubscriptionDocument,
     documents.DeadLetterDocument,
-    documents.TopicDocument,
+    topics_api.TopicDocument,
     *declarations_documents.KINDS,
     *meaning_documents.KINDS,
     *openapi_notifiers.KINDS,

@@ -1,35 +1,22 @@
 """`/api/topics` and `/broker/topics`: which topics there are, and the documents of WS-Topics that say so."""
 
 import msgspec
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
 from tocsin.documents.ports.port import Broker
-from tocsin.documents.subscriptions import Page, TopicDocument
+from tocsin.documents.subscriptions import Page
+from tocsin.documents.topics import TopicDocument, TopicNamespaceDocument
 from tocsin.mediation import times
 from tocsin.mediation.ws import topic_documents
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_set import TopicNamespace
 from tocsin.wire.asgi import read_body
 
 TOPICS = "/broker/topics"
 Seen = tuple[int, Instant | None]
 NEVER: Seen = (0, None)
 XML = f"{topic_documents.MEDIA_TYPE}; charset=utf-8"
-
-
-class TopicNamespaceDocument(Struct, frozen=True):
-    namespace: str
-    name: str
-    final: bool
-    topics: list[str]
-
-    @classmethod
-    def of(cls, declared: TopicNamespace) -> "TopicNamespaceDocument":
-        topics = [str(topic) for topic, _ in declared.concrete()]
-        return cls(declared.namespace, declared.name, declared.final, topics)
 
 
 class TopicHandlers:
