@@ -16,7 +16,17 @@ from tocsin.model.records import Accepted
 from tocsin.model.subscription import Position
 
 SMALL = Sizes(
-    rounds=1, messages=40, warm_up=20, fan_out=3, connections=4, ahead=16, per_second=200, slices=1, slice_messages=20
+    rounds=1,
+    messages=40,
+    warm_up=20,
+    fan_out=3,
+    connections=4,
+    ahead=16,
+    per_second=200,
+    slices=1,
+    slice_messages=20,
+    accept_rounds=1,
+    accepted=40,
 )
 
 
@@ -53,8 +63,9 @@ def test_a_row_for_each_rival_and_the_floor(small: list[Result]) -> None:
         "pycurl alone",
         None,
         "a POST to the consumer + one fdatasync",
+        "uvicorn, lxml parse, 202",
     ]
-    assert [result.target for result in small] == [1.0, 0.4, 0.4, None, 0.4]
+    assert [result.target for result in small] == [1.0, 0.4, 0.4, None, 0.4, 0.5]
     for result in small:
         assert result.ours > 0
         assert (result.ratio is None) == (result.rival is None) == (result.met is None)
@@ -63,12 +74,21 @@ def test_a_row_for_each_rival_and_the_floor(small: list[Result]) -> None:
 
 @pytest.mark.broker
 def test_the_latency_says_its_median_and_its_p99(small: list[Result]) -> None:
-    latency = small[-1]
+    latency = small[-2]
     assert latency.unit == "µs"
     assert latency.median == latency.ours
     assert latency.p99 is not None
     assert latency.p99 >= latency.ours
     assert latency.sizes["messages"] == SMALL.slice_messages
+
+
+@pytest.mark.broker
+def test_accepting_is_compared_with_the_least_that_can_accept(small: list[Result]) -> None:
+    accepting = small[-1]
+    assert accepting.unit == "CPU µs"
+    assert accepting.rival_value is not None and accepting.rival_value > 0
+    assert accepting.sizes["messages"] == SMALL.accepted
+    assert "times the floor" in accepting.note
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The broker as a process of its own: deliveries for each CPU-second, and the latency it adds."""
+"""The broker as a process of its own: what it costs to accept and to deliver, and the latency it adds."""
 
 import statistics
 import tempfile
@@ -10,12 +10,13 @@ from msgspec import Struct, convert
 from tocsin.lab.bench import Result, against_floor, against_rival, alone, at_most, benchmark
 from tocsin.lab.benches import _bare, _load
 from tocsin.lab.benches._messages import LENGTH
-from tocsin.lab.benches._stage import Stage, helper, stage
+from tocsin.lab.benches._stage import Process, Stage, helper, stage, started
 from tocsin.lab.race import timing
 
 DELIVERIES_PER_CPU_SECOND = 10_000.0
 SHARE_OF_THE_CLIENT = 0.4
 TIMES_THE_FLOOR = 2.5
+ACCEPT_TIMES_THE_FLOOR = 2.0
 UNIT = "deliveries per CPU-s"
 
 
@@ -29,9 +30,11 @@ class Sizes(Struct, frozen=True):
     per_second: int = 500
     slices: int = 32
     slice_messages: int = 40
+    accept_rounds: int = 9
+    accepted: int = 2_000
 
 
-@benchmark("broker", "The broker as a process: deliveries for each CPU-second, and the latency it adds")
+@benchmark("broker", "The broker as a process: the CPU it needs to accept and to deliver, and the latency it adds")
 def measure(seed: int) -> Iterable[Result]:
     return results(seed, Sizes())
 
@@ -41,6 +44,8 @@ def results(seed: int, sizes: Sizes) -> Iterator[Result]:
         yield from _fan_out(set_up, seed, sizes)
     with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder, stage(Path(folder)) as set_up:
         yield from _latency(set_up, seed, sizes)
+    with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder, stage(Path(folder)) as set_up:
+        yield _accept(set_up, seed, sizes)
 
 
 class _Rates(Struct):
@@ -109,6 +114,37 @@ class _Flooding:
     def _take(self, messages: int) -> int:
         self._used += messages
         return self._used - messages
+
+
+def _accept(set_up: Stage, seed: int, sizes: Sizes) -> Result:
+    """Nobody is subscribed: what is paid for is reading, writing it to disk, and the answer."""
+    ours, floor, first = list[float](), list[float](), 0
+    with started([], "tocsin.lab.benches._floor") as (pid, told):
+        for number in range(sizes.accept_rounds + 1):
+            for process, taken in ((set_up.broker, ours), (Process(pid, told["port"]), floor)):
+                spent = _cpu_to_accept(process, set_up, seed, sizes, first)
+                if number:  # the first round warms up
+                    taken.append(spent)
+                first += sizes.accepted
+    times = [mine / least for mine, least in zip(ours, floor, strict=True)]
+    return against_floor(
+        "accept a WSN Notify, durable, nobody subscribed",
+        statistics.median(ours),
+        "CPU µs",
+        "uvicorn, lxml parse, 202",
+        statistics.median(floor),
+        target=at_most(ACCEPT_TIMES_THE_FLOOR),
+        sizes={"messages": len(ours) * sizes.accepted, "bytes": LENGTH, "connections": sizes.connections},
+        note=f"{statistics.median(times):.2f} times the floor; rounds between {min(times):.2f} and {max(times):.2f}",
+    )
+
+
+def _cpu_to_accept(process: Process, set_up: Stage, seed: int, sizes: Sizes, first: int) -> float:
+    """Microseconds a message, of all threads of the process."""
+    work = _load.Flood(first, sizes.accepted, sizes.connections, 1 << 30, 1, str(set_up.folder / "progress"))
+    begun = process.cpu_seconds()
+    helper("_load", _load.Task(seed, process.port, "/broker", work))
+    return (process.cpu_seconds() - begun) / sizes.accepted * 1e6
 
 
 def _latency(set_up: Stage, seed: int, sizes: Sizes) -> Iterator[Result]:
