@@ -12,15 +12,13 @@ from tocsin.broker.interactions.ways import Around
 from tocsin.documents.ports.implicit_port import Published, Running
 from tocsin.documents.ports.interactions_port import Ask
 from tocsin.mediation.operations import Subscribe
-from tocsin.model.copies import Copy
 from tocsin.model.identity import Instant, MessageId, Node, Pairs, SubscriptionId
-from tocsin.model.notification import Payload
+from tocsin.model.interactions import Request
+from tocsin.model.notification import Copy, Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import Request
 from tocsin.model.subscription import Position, Subscription
 from tocsin.semantics.interest import changes as c
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 from tocsin.store.database import Store
 

@@ -7,15 +7,13 @@ from msgspec.structs import replace
 
 from tocsin.broker.declarations import checks
 from tocsin.broker.declarations.checks import boxes_in, check_among, formed, graphs_in, is_known
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, ThingAt, Withdrawn
 from tocsin.model.filters import NOTHING, AllOf, AnyOf, Graph, InBox, Not, TypeIs
-from tocsin.model.lifting import Lifting, ThingAt
-from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import WHOLE, Dimension, InformationSpace
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.producers import WorldProducers
-from tocsin.semantics.interest.service import Service
 
 SPACE = InformationSpace("weather", (Dimension("place", "string"),))
 PRODUCER = Producer("http://p/", ("hospital",), b"<p/>")

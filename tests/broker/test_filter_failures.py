@@ -12,7 +12,7 @@ from tocsin.broker.node import Node
 from tocsin.broker.subscriptions.filter_failures import FilterFailures
 from tocsin.broker.subscriptions.suspension import SUSPENDED
 from tocsin.flow.flow import UNJUDGED
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.mediation.operations import Start, Subscribe
 from tocsin.model.delivery import Match, Outcome
 from tocsin.model.filters import Content

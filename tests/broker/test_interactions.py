@@ -9,7 +9,7 @@ from tests.broker.staging import BASE, DATA, YES, Stage, refused
 from tocsin.broker.interactions import interactions
 from tocsin.documents.ports.interactions_port import Ask
 from tocsin.model.identity import Instant
-from tocsin.model.request import NO_DATA, Preference, Profile
+from tocsin.model.interactions import NO_DATA, Preference, Profile
 from tocsin.semantics.interest import changes as c
 
 

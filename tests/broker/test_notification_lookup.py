@@ -7,7 +7,7 @@ import pytest
 from tests.broker.records import NODE, accepted, subscribed
 
 from tocsin.broker.tracing.notification_lookup import fetch
-from tocsin.flow.services import door_of
+from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.records import Accepted, Position

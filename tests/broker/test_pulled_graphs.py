@@ -11,8 +11,8 @@ from tests.matching.graph_events import AUCTION, A, turtle
 from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node
 from tocsin.mediation.operations import Start, Subscribe
-from tocsin.model.ontology import MetaStatement
-from tocsin.semantics.concepts.ontology_vocabulary import XSD
+from tocsin.model.declarations import MetaStatement
+from tocsin.semantics.concepts.vocabulary import XSD
 
 __all__ = ["engine", "kernels", "soon_drained"]
 NO_NAME_OF_XML = f"{A}1"

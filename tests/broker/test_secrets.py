@@ -8,10 +8,10 @@ import pytest
 from tocsin.broker.consumers.secrets import Secrets, message_id
 from tocsin.client.signatures import verify
 from tocsin.delivery.courier import CannotDress
+from tocsin.model.access import Secret, SecretKind
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret, SecretKind
 from tocsin.model.subscription import Endpoint, Position
 from tocsin.store.database import Store
 

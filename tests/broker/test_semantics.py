@@ -9,11 +9,11 @@ from tests.matching.graph_events import AUCTION, CHEAP, LIFTINGS, SELLING, patte
 
 from tocsin.broker.declarations.semantics import broken_by
 from tocsin.broker.publishing.event_checks import check_event_graph
-from tocsin.matching.known import Known
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import Ontology
 from tocsin.model.filters import AnyOf, Not
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Payload
-from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.semantics.concepts.concept_model import ConceptModel

@@ -13,13 +13,12 @@ from tests.matching.graph_events import AUCTION, SELLING, pattern, turtle
 from tocsin.broker import lifecycle
 from tocsin.broker.declarations import checks as declaration_checks
 from tocsin.broker.node import Node
-from tocsin.matching import event_graphs
+from tocsin.matching import evidence as event_graphs
 from tocsin.mediation.operations import Subscribe
-from tocsin.model.declared import Withdrawn
+from tocsin.model.declarations import Ontology, Withdrawn
 from tocsin.model.filters import Not
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 
 __all__ = ["engine", "kernels", "soon_drained"]

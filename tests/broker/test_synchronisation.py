@@ -8,7 +8,7 @@ from tests.broker.test_pull_points import FORM, running, soon_drained
 
 from tocsin.broker.node import Node
 from tocsin.broker.subscriptions import synchronisation as synchronising
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.filters import Content
 from tocsin.model.refusal import Refusal

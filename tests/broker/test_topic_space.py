@@ -9,7 +9,7 @@ from tocsin.mediation.ws.topic_documents import T1
 from tocsin.model import names
 from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 from tocsin.store.database import Store
 
 DOCUMENT = f"""<w:TopicNamespace xmlns:w="{T1}" targetNamespace="urn:x" final="true">

@@ -17,7 +17,7 @@ from tocsin.broker.tracing import tracing
 from tocsin.broker.tracing.tracing import Around, Tracing
 from tocsin.documents.ports.trace_port import Account, Found, Sought
 from tocsin.flow.flow import Flow
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.filters import Content, Filter, InBox
 from tocsin.model.identity import Instant, MessageId, SubscriptionId

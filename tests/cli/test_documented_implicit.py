@@ -9,7 +9,9 @@ from tests.cli.inside import inside
 
 from tocsin.routing.implicit.notifier import MOST_NAMES
 from tocsin.routing.implicit.protocols import PROTOCOLS
-from tocsin.semantics.interest import edge, service, taxonomy, world_json
+from tocsin.semantics.interest import ino as edge
+from tocsin.semantics.interest import ino as service
+from tocsin.semantics.interest import taxonomy, world_json
 from tocsin.sim.implicit import LIMIT, disseminate
 
 ROOT = Path(__file__).parents[2]

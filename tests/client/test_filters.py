@@ -13,7 +13,7 @@ from tocsin.mediation.dialects import BY_NAME, NAMES, hear
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.filters import Content, Filter, Graph, ProducerIs, TypeIs
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 SOAP = [name for name in NAMES if BY_NAME[name].is_soap]
 PREFIXES = {"x": "urn:x"}

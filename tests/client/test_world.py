@@ -14,7 +14,7 @@ from tests.whole.shell import BrokerProcess
 from tocsin import Client, ClientError
 from tocsin.blocking import Client as Blocking
 from tocsin.client import blocking_world, world
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 
 WORLD = {
     "topics": {"Disaster Info": None, "Earthquake": "Disaster Info"},

@@ -19,9 +19,8 @@ from zeep.exceptions import Fault
 
 from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_11, SOAP_12
 from tocsin.mediation.ws.notifier_messages import NotifyAsked, notify_request, read_notifier_message
-from tocsin.model.copies import Copy, Message
 from tocsin.model.identity import Instant, MessageId
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Copy, Message, Payload
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.clients

@@ -9,8 +9,7 @@ from tests.effort import examples
 from tocsin.documents.world_changes import merged, replaced
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutRules, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service, Vote
 from tocsin.semantics.interest.world import World
 
 NAMES = [f"n{number}" for number in range(6)]

@@ -18,8 +18,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy
 from tocsin.routing.implicit.result import Dissemination, Step
 from tocsin.semantics.interest.changes import Changing, PutCategory, PutService, PutTopic, RemoveService
-from tocsin.semantics.interest.labels import topic_of
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service, topic_of
 from tocsin.semantics.interest.world import World
 from tocsin.wire.asgi import Application, Message
 

@@ -8,10 +8,9 @@ import pytest
 from tocsin.documents.ports.port import Broker
 from tocsin.doors.guarded import Guarded
 from tocsin.mediation.operations import Subscribe
-from tocsin.model.access import Principal, Right
+from tocsin.model.access import Principal, Right, Secret
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret
 from tocsin.model.subscription import Endpoint, Form
 
 FREE, BOUND = (

@@ -6,12 +6,11 @@ import pytest
 
 from tocsin.documents.ports.port import Broker
 from tocsin.doors.guarded import Guarded
-from tocsin.matching.known import Known
+from tocsin.matching.catalogue import Known
 from tocsin.model.access import Principal, Right
-from tocsin.model.declared import Declaration, Producer
+from tocsin.model.declarations import Declaration, Ontology, Producer
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName
-from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 
 ALL = Principal("all", (Right("manage"),))

@@ -9,15 +9,13 @@ from tests.doors.fake_implicit import NOW, FakeImplicit, small_world
 from tocsin.documents.ports.implicit_port import Published
 from tocsin.doors.guarded_implicit import GuardedImplicit
 from tocsin.model.access import Principal, Right
-from tocsin.model.copies import Copy, Message
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import MessageId
 from tocsin.model.names import QName
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Copy, Message, Payload
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.changes import CastVote, PutCategory, PutEdge, PutRules, PutTopic, RemoveEdge
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service, Vote
 
 QUAKE = TopicIs(((QName("", "Disaster-Info"), QName("", "Earthquake")),))
 ADA, BOB = Principal("ada"), Principal("bob", (Right("publish", QUAKE),))

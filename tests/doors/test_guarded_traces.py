@@ -8,14 +8,14 @@ from tests.whole.people import about
 
 from tocsin.documents.ports.trace_port import Account, Accounts, Found, Heard, Newest, Sought, TracesPort
 from tocsin.doors.guarded_traces import GuardedTraces
-from tocsin.matching.explain.explaining import Explanation
+from tocsin.matching.explain.filters import Explanation
 from tocsin.model.access import Principal, Right
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 AT = Position(Node("n"), 0)
 ANN = Principal("ann", (about("subscribe", "flood//."),))

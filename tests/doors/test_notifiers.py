@@ -15,11 +15,10 @@ from tocsin.mediation.soap.security import security_header
 from tocsin.mediation.times import timestamp
 from tocsin.mediation.ws.notifier_messages import PublishAsked, notify_request, publish_request
 from tocsin.model.access import Principal, Right
-from tocsin.model.copies import Copy, Message
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import MessageId, after
 from tocsin.model.names import QName
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Copy, Message, Payload
 from tocsin.routing.implicit.notifier import MOST_NAMES
 
 BOTH = pytest.mark.parametrize(("version", "namespace"), [("1.1", SOAP_11), ("1.2", SOAP_12)])

@@ -10,8 +10,7 @@ from tests.doors.world_door import BASE, Door, Keeper, Said
 
 from tocsin.documents.ports.implicit_port import Changes, Running
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 
 PLAIN = {

@@ -6,7 +6,7 @@ from tocsin.model.identity import Instant, Node, SubscriptionId
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 NODE = Node("n")
 

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 from tests.broker.records import accepted, subscribed
 
+from tocsin.flow.addressing import addressed_to, pull_point_of, pulled_by
 from tocsin.flow.flow import Flow
-from tocsin.flow.pull_points import addressed_to, pull_point_of, pulled_by
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.pipeline.hop import Seen, hop

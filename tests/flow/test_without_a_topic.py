@@ -12,7 +12,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import NO_TOPIC
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Endpoint, Form, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 HEADER = f'<wsnt:Topic Dialect="{TOPICS}/Simple">t:fire</wsnt:Topic>'
 

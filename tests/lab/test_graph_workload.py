@@ -11,8 +11,7 @@ from tocsin.lab.graph_workload import GraphWorkload, Vocabulary
 from tocsin.markup.graphs.graph_pattern import Compared, Like, PatternArc
 from tocsin.matching.graphs.search import find
 from tocsin.semantics.concepts.pattern_checks import check_query
-from tocsin.semantics.events.event_checks import check_event
-from tocsin.semantics.events.event_graph import Arc
+from tocsin.semantics.events.event_graph import Arc, check_event
 
 
 def reached(arcs: Sequence[Arc] | Sequence[PatternArc]) -> set[int]:

@@ -13,7 +13,7 @@ from tocsin.lab.benches.implicit import FLOOR, LITERALLY, SQL, Sizes, get_neighb
 from tocsin.lab.experiments import _notifiers
 from tocsin.lab.experiments._disasters import SCENARIOS
 from tocsin.lab.experiments._spread import counted
-from tocsin.model.copies import Copy
+from tocsin.model.notification import Copy
 
 
 def test_it_is_listed() -> None:

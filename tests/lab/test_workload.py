@@ -13,9 +13,9 @@ from tocsin.lab._workload_alerts import FIELDS
 from tocsin.lab.workload import CONTENT, MIXED, TOPICS, WEATHER, Kind, kinds, notifications, subscriptions
 from tocsin.lab.workload_files import made, one_by_one, read, told, write
 from tocsin.markup.conditions import Compare, Every
+from tocsin.markup.content import condition_of
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import Engine
-from tocsin.matching.known import Known
-from tocsin.matching.reading import condition_of
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_point
 from tocsin.model.filters import Content, Filter
 from tocsin.model.space import check_space

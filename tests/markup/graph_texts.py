@@ -16,7 +16,7 @@ from tocsin.markup.graphs.graph_pattern import (
     Spoken,
     Test,
 )
-from tocsin.model.literal import Kind, Value
+from tocsin.markup.graphs.literals import Kind, Value
 
 A, XSD = "urn:a#", "http://www.w3.org/2001/XMLSchema#"
 CLASSES = tuple(f"{A}{name}" for name in "ABC")

@@ -1,8 +1,8 @@
 """The values that a condition finds in one payload."""
 
-from tocsin.matching.conditions import ValuesAt
+from tocsin.markup.content import ValuesAt
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.known import Known
 from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification, Payload

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.markup import cesql_values
+from tocsin.markup import cesql_terms as cesql_values
 from tocsin.markup._scanner import DEEPEST, LONGEST
 from tocsin.markup.cesql import evaluate, parse, read
 from tocsin.markup.conditions import (
@@ -22,7 +22,7 @@ from tocsin.markup.conditions import (
     Path,
     Some,
 )
-from tocsin.matching.conditions import holds, paths_of
+from tocsin.markup.content import holds, paths_of
 
 EVENT = {
     "id": "1",

@@ -10,10 +10,10 @@ from tests.effort import examples
 from tests.markup.graph_texts import A, as_sparql, as_statements, patterns
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graphs._words import LONGEST
+from tocsin.markup.graphs._names import LONGEST
 from tocsin.markup.graphs.graph_pattern import GraphPattern
-from tocsin.markup.graphs.sparql_pattern import parse_sparql
-from tocsin.markup.graphs.statement_pattern import parse_pattern
+from tocsin.markup.graphs.queries import parse_pattern
+from tocsin.markup.graphs.sparql import parse_sparql
 
 PREFIXES = {"": A}
 _WORDS = (

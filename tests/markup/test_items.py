@@ -7,8 +7,8 @@ from tests.markup.telling import values_in
 
 from tocsin.markup._scanner import DEEPEST, LONGEST
 from tocsin.markup.conditions import Compare, Condition, Every, Exists, ExpressionError, Negated, Some, Step, XmlPath
+from tocsin.markup.content import holds
 from tocsin.markup.items import SCHEMA, read
-from tocsin.matching.conditions import holds
 
 TT = {"tt": SCHEMA}
 

@@ -10,8 +10,8 @@ from tests.markup.telling import values_in
 
 from tocsin.markup._scanner import DEEPEST, LONGEST
 from tocsin.markup.conditions import Compare, Condition, Every, Exists, ExpressionError, JsonPath, Negated, Some
+from tocsin.markup.content import holds
 from tocsin.markup.jsonpath import evaluate, read
-from tocsin.matching.conditions import holds
 
 A, B = JsonPath(("a",)), JsonPath(("b",))
 CONDITIONS: list[tuple[str, Condition]] = [

@@ -4,10 +4,10 @@ import pytest
 
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs.graph_pattern import Any, Compared, GraphPattern, Like, Opposite, PatternArc, PatternVertex
-from tocsin.markup.graphs.reading import query_of
-from tocsin.markup.graphs.sparql_pattern import parse_sparql
+from tocsin.markup.graphs.literals import Kind, Value
+from tocsin.markup.graphs.queries import query_of
+from tocsin.markup.graphs.sparql import parse_sparql
 from tocsin.model.filters import Graph
-from tocsin.model.literal import Kind, Value
 
 A, XSD = "urn:a#", "http://www.w3.org/2001/XMLSchema#"
 PREFIXES = {"": A}

@@ -2,10 +2,10 @@
 
 from hypothesis import strategies as st
 
-from tocsin.matching.judging import Undecided
-from tocsin.matching.known import Known
+from tocsin.matching.catalogue import Known
+from tocsin.matching.judge import Undecided
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_box
-from tocsin.model.declared import Hierarchy, Producer
+from tocsin.model.declarations import Hierarchy, Producer
 from tocsin.model.filters import (
     ActionIs,
     AllOf,
@@ -24,7 +24,7 @@ from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.space import Dimension, InformationSpace
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 SPACE = InformationSpace(
     "weather",

@@ -7,12 +7,20 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.matching.anything import LEAVES, NOTIFICATIONS
 
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import (
+    Declaration,
+    LiftedArc,
+    Lifting,
+    LiteralAt,
+    MetaStatement,
+    Named,
+    Ontology,
+    Parents,
+    ThingAt,
+)
 from tocsin.model.filters import AllOf, AnyOf, Filter, Graph, Not
-from tocsin.model.lifting import LiftedArc, Lifting, LiteralAt, Named, ThingAt
 from tocsin.model.notification import Notification, Payload
-from tocsin.model.ontology import MetaStatement, Ontology, Parents
 
 A = "urn:auction#"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -8,7 +8,7 @@ from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import AllOf, AnyOf, Filter, Not, TopicIs, TypeIs
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 RAW = Form("wse-2004-08", "1.2", "2004/08", wrapped=False)
 

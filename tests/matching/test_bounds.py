@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace
 from tests.matching.anything import SPACE, Contains, known, xpath
 
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.index.atom_indexes import Values
 from tocsin.matching.index.atoms import terms_of
-from tocsin.matching.index.holding import Holding
+from tocsin.matching.index.postings import Holding
 from tocsin.matching.index.topics import ROOM
-from tocsin.matching.known import Known
 from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import Content, Filter, TypeIs
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
@@ -21,7 +21,7 @@ from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.space import Dimension, InformationSpace
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 AT = Position(Node("n"), 0)
 

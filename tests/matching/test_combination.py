@@ -9,8 +9,8 @@ from tests.effort import examples
 from tests.matching.anything import NOTIFICATIONS, SUBSCRIPTIONS, Contains, known
 
 from tocsin.matching.engine import Engine, matches
-from tocsin.matching.index import combining
-from tocsin.matching.judging import Undecided
+from tocsin.matching.index import combination as combining
+from tocsin.matching.judge import Undecided
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription

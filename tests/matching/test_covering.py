@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.matching.cover.covering import covers
+from tocsin.matching.cover.filters import covers
 from tocsin.matching.index.topics import topic_matches
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 NAMESPACES = {"t": "urn:t"}
 ROOTS = st.sampled_from(["a", "b", "*", "t:a", "t:*", "//a", "//*", "t://a"])

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.spaces import boxes, inside, points, spaces
 
+from tocsin.matching.catalogue import Known
 from tocsin.matching.cover.boxes import boxes_cover
-from tocsin.matching.cover.covering import covers, covers_all
-from tocsin.matching.known import Known
+from tocsin.matching.cover.filters import covers, covers_all
 from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import AllOf, AnyOf, InBox, Not
 from tocsin.model.space import WHOLE, Coordinate, Dimension, InformationSpace, Interval, Like, OneOf, Side

@@ -1,8 +1,8 @@
 import pytest
 
-from tocsin.matching.cover.covering import covers, covers_all
-from tocsin.matching.known import Known
-from tocsin.model.declared import Hierarchy, Producer
+from tocsin.matching.catalogue import Known
+from tocsin.matching.cover.filters import covers, covers_all
+from tocsin.model.declarations import Hierarchy, Producer
 from tocsin.model.filters import (
     NOTHING,
     ActionIs,
@@ -17,7 +17,7 @@ from tocsin.model.filters import (
     TopicIs,
     TypeIs,
 )
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 KNOWN = Known(
     [

@@ -8,8 +8,7 @@ from tests.matching.graph_events import CHANGED, CHEAP, GRAPHS, SELLING, known, 
 from tests.matching.graphs.strategies import event_graphs, models, patterns
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.matching.cover.covering import covers
-from tocsin.matching.cover.graphs import graphs_cover
+from tocsin.matching.cover.filters import covers, graphs_cover
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.model.filters import AllOf, Graph
 from tocsin.semantics.concepts.concept_model import ConceptModel

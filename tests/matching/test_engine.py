@@ -10,7 +10,7 @@ from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 FILTERS = st.sampled_from(["a", "a/b", "a//.", "*", "//b", "a|b", "b/*"]).map(
     lambda text: parse_topic_expression(text, "full", {})

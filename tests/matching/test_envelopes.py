@@ -8,7 +8,7 @@ from tests.matching.anything import NOTIFICATIONS, SUBSCRIPTIONS, xpath
 
 from tocsin.markup import xml
 from tocsin.matching.engine import Engine, matches
-from tocsin.matching.envelopes import Envelopes
+from tocsin.matching.evidence import Envelopes
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.effort import examples
 from tests.matching.graph_events import AUCTION, LIFTINGS, SELLING, A, known, turtle
-from tests.matching.test_explaining_graphs import told
+from tests.matching.test_explain_graphs import told
 
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import is_judged, is_slow, satisfies
-from tocsin.matching.judging import Undecided
-from tocsin.matching.known import Known
-from tocsin.model.declared import Withdrawn
+from tocsin.matching.judge import Undecided
+from tocsin.model.declarations import Withdrawn
 from tocsin.model.filters import AllOf, AnyOf, Content, Filter, Graph, Not, TypeIs
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.names import QName

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.mediation.requests import accepted
 
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies
-from tocsin.matching.known import Known
 from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.dialects import normalise
 from tocsin.model.filters import Filter

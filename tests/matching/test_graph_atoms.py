@@ -6,20 +6,20 @@ import sys
 import numpy as np
 import pytest
 from tests.matching.graph_events import CHEAP, GRAPHS, SELLING, known, turtle
-from tests.matching.test_explaining_graphs import told
+from tests.matching.test_explain_graphs import told
 
-from tocsin.markup.graphs.reading import query_of
-from tocsin.matching import graph_searching
+from tocsin.markup.graphs.queries import query_of
 from tocsin.matching.engine import Engine
 from tocsin.matching.evidence import Evidence
+from tocsin.matching.graphs import search as graph_searching
 from tocsin.matching.graphs.index import Found, GraphIndex
 from tocsin.matching.graphs.search import find
-from tocsin.matching.index import combining
+from tocsin.matching.index import combination as combining
+from tocsin.matching.index.atom_indexes import Graphs
 from tocsin.matching.index.atoms import Term
 from tocsin.matching.index.combination import Combination
 from tocsin.matching.index.compiled import Compiled, compiled
-from tocsin.matching.index.graph_atoms import Graphs
-from tocsin.matching.index.holding import Holding
+from tocsin.matching.index.postings import Holding
 from tocsin.model.filters import AnyOf, Filter, Graph, Not, TopicIs
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.names import QName

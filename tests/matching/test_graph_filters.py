@@ -8,11 +8,11 @@ from tests.matching.anything import DECLARED as OTHERS
 from tests.matching.anything import SUBSCRIPTIONS, Contains
 from tests.matching.graph_events import EVENTS, FILTERS, ONTOLOGIES, known
 
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.index.compiled import Compiled, compiled
-from tocsin.matching.judging import Undecided
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration, Withdrawn
+from tocsin.matching.judge import Undecided
+from tocsin.model.declarations import Declaration, Withdrawn
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription

@@ -4,14 +4,14 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from tocsin.matching import rights
-from tocsin.matching.cover import covering
+from tocsin.matching.cover import filters as covering
 from tocsin.matching.rights import may_hear, may_manage, may_manage_everything, may_publish, may_subscribe
 from tocsin.model.access import Action, Principal, Right
 from tocsin.model.filters import NOTHING, ActionIs, AllOf, AnyOf, AttributeIs, Filter, Not, TopicIs
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.names import Topic, topic
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 ACTION = ActionIs(("urn:x",))
 STEPS = st.lists(st.sampled_from(["a", "b", "*"]), min_size=1, max_size=3)

@@ -9,7 +9,7 @@ from tests.effort import examples
 from tocsin.matching.index.topics import ROOM, TopicIndex, topic_matches
 from tocsin.model.filters import DESCEND, TopicIs
 from tocsin.model.names import QName, Topic
-from tocsin.model.topic_expression import Path, parse_topic_expression
+from tocsin.model.topics import Path, parse_topic_expression
 
 LOCALS = ["a", "b", "c"]
 NAMESPACES = {"t": "urn:t", "u": "urn:u"}

@@ -14,7 +14,7 @@ from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 engine, at, topic = Engine(), Position(Node("n"), 0), Topic((QName("", "a"),))
 asked = parse_topic_expression("a", "full", {})

@@ -1,11 +1,10 @@
 import pytest
 
 from tocsin.markup.graphs.graph_pattern import All, Any, Compared, Like, Opposite, Spoken, Test
-from tocsin.matching.explain.wording import filter_text
-from tocsin.matching.explain.wording_graphs import test_text as words_of
-from tocsin.matching.explain.wording_graphs import value_text, vertex_text
+from tocsin.markup.graphs.literals import Kind, Value
+from tocsin.matching.explain.wording import filter_text, value_text, vertex_text
+from tocsin.matching.explain.wording import test_text as words_of
 from tocsin.model.filters import Graph
-from tocsin.model.literal import Kind, Value
 from tocsin.semantics.events.event_graph import Vertex
 
 CHEAP = Compared("<", Value(Kind.NUMBER, 400.0))

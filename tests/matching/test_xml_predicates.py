@@ -7,8 +7,8 @@ from tests.effort import examples
 
 from tocsin.markup import xml
 from tocsin.markup.conditions import Compare, Condition, Every, Exists, Negated, Some, Step, XmlPath
+from tocsin.markup.content import has
 from tocsin.matching.index.xml_predicates import Has, Is, Key, Predicates, Within, keys_of
-from tocsin.matching.xml_values import has
 
 X, Y = (XmlPath((), leaf, absolute=False) for leaf in ("@x", "@y"))
 _VALUES = ("5", "6", " 7 ", "-1", "", "a", "NaN", "9" * 400)

@@ -11,9 +11,9 @@ from tocsin.markup import xml
 from tocsin.markup.conditions import XmlPath
 from tocsin.markup.xml import MarkupError
 from tocsin.matching.engine import Engine, matches
-from tocsin.matching.index import combining, xml_shapes
-from tocsin.matching.index.xml_index import together
-from tocsin.matching.index.xml_shapes import Shape, Shapes, positions
+from tocsin.matching.index import combination as combining
+from tocsin.matching.index import xml_index as xml_shapes
+from tocsin.matching.index.xml_index import Shape, Shapes, positions, together
 from tocsin.matching.index.xml_walk import Paths, Walk
 from tocsin.model.filters import Content
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId

@@ -12,11 +12,11 @@ from tests.matching.xml_samples import NAMESPACES, documents, paths
 
 from tocsin.markup import xml
 from tocsin.markup.conditions import Exists, Step, XmlPath
+from tocsin.markup.content import values_at
 from tocsin.markup.xml import Element
-from tocsin.markup.xpath_subset import read
+from tocsin.markup.xpath_conditions import read
 from tocsin.matching.index import xml_walk
 from tocsin.matching.index.xml_walk import Walk
-from tocsin.matching.xml_values import values_at
 
 
 def path(expression: str) -> XmlPath:

@@ -13,7 +13,7 @@ from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.filters import ActionIs, Content, Filter, Graph, InBox, Not, ProducerIs, TypeIs
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import Interval
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 OURS = "urn:tocsin:dialect:"
 X = {"x": "urn:x"}

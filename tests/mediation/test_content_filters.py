@@ -47,7 +47,7 @@ from tocsin.model.names import QName
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import Interval, Like, OneOf
 from tocsin.model.subscription import Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 OURS = "urn:tocsin:dialect:"
 X = (("x", "urn:x"),)

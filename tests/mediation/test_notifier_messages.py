@@ -21,9 +21,8 @@ from tocsin.mediation.ws.notifier_messages import (
     published_reply,
     read_notifier_message,
 )
-from tocsin.model.copies import Copy, Message
 from tocsin.model.identity import Instant, MessageId
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Copy, Message, Payload
 from tocsin.model.refusal import Refusal
 
 WHEN = Instant(1_700_000_000_123_456_789)

@@ -27,10 +27,8 @@ from tocsin.model.filters import ANY, DESCEND, NOTHING, TopicIs
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
-from tocsin.model.topic_set import DeclaredTopic, TopicNamespace, TopicSet
+from tocsin.model.subscription import Endpoint, Form, Position, Registration, Subscription
+from tocsin.model.topics import DeclaredTopic, TopicNamespace, TopicSet, parse_topic_expression
 
 NOW = Instant(1_800_000_000 * SECOND)
 A, B = Topic((QName("urn:x", "a"),)), Topic((QName("urn:x", "a"), QName("", "b")))

@@ -15,7 +15,7 @@ from tocsin.mediation.ws.topic_documents import (
 )
 from tocsin.model.names import QName, Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_set import DeclaredTopic, TopicNamespace, TopicSet
+from tocsin.model.topics import DeclaredTopic, TopicNamespace, TopicSet
 
 SPACE = f"""<?xml version="1.0"?>
 <w:TopicNamespace xmlns:w="{T1}" xmlns:m="urn:messages" xmlns:o="urn:other" name="disasters"

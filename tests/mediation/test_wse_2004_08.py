@@ -24,7 +24,7 @@ from tocsin.model.names import NO_TOPIC, QName
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 HOUR = Instant(NOW + 3600 * SECOND)
 DELIVERY = "<wse:Delivery><wse:NotifyTo><wsa:Address>http://c/</wsa:Address></wse:NotifyTo></wse:Delivery>"

@@ -21,7 +21,7 @@ from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 HOUR = Instant(NOW + 3600 * SECOND)
 CONSUMER = "<wsnt:ConsumerReference><wsa:Address>http://c/</wsa:Address></wsnt:ConsumerReference>"

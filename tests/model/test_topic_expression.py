@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tocsin.model.filters import ANY, DESCEND, TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_expression import (
+from tocsin.model.topics import (
     MOST_STEPS,
     Path,
     TopicDialect,

@@ -1,5 +1,5 @@
 from tocsin.model.names import QName, Topic
-from tocsin.model.topic_set import Branch, DeclaredTopic, TopicNamespace, TopicSet
+from tocsin.model.topics import Branch, DeclaredTopic, TopicNamespace, TopicSet
 
 X = "urn:x"
 

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
-from tocsin.model.declared import Declaration
+from tocsin.model.declarations import Declaration
 from tocsin.model.delivery import Match, Outcome
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SECOND, Instant, MessageId, Node, SubscriptionId, after

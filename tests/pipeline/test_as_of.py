@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from tocsin.flow.flow import Flow, normalise
 from tocsin.model.records import Accepted, Changed
-from tocsin.pipeline.as_of import AsOf, as_of, open_store
-from tocsin.pipeline.compiling import keep_up
+from tocsin.pipeline.as_of import AsOf, as_of, keep_up, open_store
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.hop import hop
 from tocsin.store.codec import encode

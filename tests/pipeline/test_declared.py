@@ -14,10 +14,10 @@ from tests.pipeline.test_both_engines import by_hops, by_queues
 from tests.pipeline.test_same_pairs import span
 
 from tocsin.flow.flow import normalise
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import matches
-from tocsin.matching.known import Known
 from tocsin.model.content_topic import parse_box
-from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
+from tocsin.model.declarations import Declaration, Hierarchy, Producer, Withdrawn
 from tocsin.model.filters import Filter, InBox, ProducerIs, TypeIs
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.space import Dimension, InformationSpace

@@ -10,9 +10,8 @@ from tests.semantics.events import AUCTION, NOTHING_DECLARED, TYPE, A, statement
 from tocsin.model.refusal import Refusal
 from tocsin.pipeline.event_graphs import read_events_arrow
 from tocsin.semantics.concepts.concept_model import ConceptModel
-from tocsin.semantics.events.event_draft import graph_of
-from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.rdf_lines import Statement
+from tocsin.semantics.events.event_graph import EventGraph, graph_of
+from tocsin.semantics.rdf import Statement
 
 
 def read(rows: list[tuple[str, Statement]], model: ConceptModel = NOTHING_DECLARED) -> list[EventGraph]:

@@ -14,13 +14,12 @@ from tests.pipeline.test_both_engines import by_hops, by_queues
 from tests.pipeline.test_declared import by_loop
 from tests.pipeline.test_same_pairs import span
 
-from tocsin.model.declared import Declaration, Withdrawn
+from tocsin.model.declarations import Declaration, Withdrawn
 from tocsin.model.filters import Filter, Not, TopicIs
 from tocsin.model.names import QName
 from tocsin.pipeline import tables
-from tocsin.pipeline.as_of import AsOf, open_store
+from tocsin.pipeline.as_of import AsOf, keep_up, open_store
 from tocsin.pipeline.batch import Batches
-from tocsin.pipeline.compiling import keep_up
 from tocsin.pipeline.hop import hop
 from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox

@@ -10,9 +10,8 @@ from pyspark.sql import SparkSession
 
 from tocsin.pipeline import tables
 from tocsin.pipeline.batch import Batches, Done
-from tocsin.pipeline.checkpoint import check_in_step
 from tocsin.pipeline.errors import OutOfStep, PipelineError, sentence
-from tocsin.pipeline.run import RunSettings, delivers, start
+from tocsin.pipeline.run import RunSettings, check_in_step, delivers, start
 from tocsin.pipeline.status import status
 from tocsin.store.outbox import Outbox
 

@@ -41,8 +41,7 @@ from tocsin.semantics.interest.changes import (
     RemoveEdge,
     RemoveService,
 )
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 
 ENOUGH = 5_000  # steps; what does more than that does not end
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tocsin.model.identity import Instant
+from tocsin.model.interactions import Also, Preference, Profile, Request
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import Also, Preference, Profile, Request
 from tocsin.routing.interaction import (
     PATTERNS,
     answer_goes_to,
@@ -22,8 +22,7 @@ from tocsin.routing.interaction import (
     told_by_rule,
 )
 from tocsin.semantics.interest import changes as c
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 
 CHEAP = Profile({"price": Preference(2.0, "lower"), "availability": Preference()})

@@ -14,8 +14,7 @@ from tocsin.semantics.interest.changes import (
     RemoveEdge,
     RemoveService,
 )
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 
 Forest = dict[str, str | None]

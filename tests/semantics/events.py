@@ -3,12 +3,11 @@
 from hypothesis import strategies as st
 from pyoxigraph import CanonicalizationAlgorithm, Dataset, Literal, NamedNode, RdfFormat, parse
 
-from tocsin.model.ontology import MetaStatement, Ontology
+from tocsin.model.declarations import MetaStatement, Ontology
 from tocsin.semantics.concepts.concept_model import ConceptModel
-from tocsin.semantics.events.event_draft import graph_of
-from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.event_writing import write_event
-from tocsin.semantics.events.rdf_lines import Statement
+from tocsin.semantics.events.event_documents import write_event
+from tocsin.semantics.events.event_graph import EventGraph, graph_of
+from tocsin.semantics.rdf import Statement
 
 A = "http://example.org/auction#"
 XSD = "http://www.w3.org/2001/XMLSchema#"

@@ -1,8 +1,7 @@
 """The world in the plainest way: what may be done to it, and GetNeighbors line by line (paper 000, Table 1)."""
 
 from tocsin.semantics.interest import changes as c
-from tocsin.semantics.interest.edge import Edge, Key, Vote
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Key, Service, Vote
 
 Parents = dict[str, str | None]
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.model.ontology import MetaStatement, Ontology, Parents
+from tocsin.model.declarations import MetaStatement, Ontology, Parents
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.concepts.concept_checks import DEEPEST
 from tocsin.semantics.concepts.concept_model import ConceptModel
-from tocsin.semantics.concepts.ontology_vocabulary import (
+from tocsin.semantics.concepts.vocabulary import (
     ANYTHING,
     DATATYPE_PROPERTY,
     LITERAL,

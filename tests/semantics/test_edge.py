@@ -4,7 +4,7 @@ import pytest
 
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.interest.edge import FIRST, LAST, MOST_VOTES, QUORUM, Edge, Verdict, Vote, verdict, voted
+from tocsin.semantics.interest.ino import FIRST, LAST, MOST_VOTES, QUORUM, Edge, Verdict, Vote, verdict, voted
 
 
 def edge(proposed_by: str = "", votes: str = "", support: float | None = None) -> Edge:

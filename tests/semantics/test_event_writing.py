@@ -8,10 +8,8 @@ from tests.effort import examples
 from tests.semantics.events import NOTHING_DECLARED, TYPE, A, canonical, event_graphs
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.events.event_draft import graph_of
-from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.event_reading import read_event, read_events_nquads
-from tocsin.semantics.events.event_writing import MEDIA_TYPES, Syntax, write_event
+from tocsin.semantics.events.event_documents import MEDIA_TYPES, Syntax, read_event, read_events_nquads, write_event
+from tocsin.semantics.events.event_graph import EventGraph, graph_of
 
 PREFIXES = {"": A, "xsd": "http://www.w3.org/2001/XMLSchema#", "no prefix": "urn:x:"}
 TEXTUAL: tuple[Syntax, ...] = ("turtle", "n-triples", "n-quads", "json-ld")

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.model.names import topic
-from tocsin.semantics.interest.labels import topic_of, topic_of_path
+from tocsin.semantics.interest.ino import topic_of, topic_of_path
 from tocsin.semantics.interest.taxonomy import Taxonomy
 
 

@@ -9,11 +9,11 @@ import pytest
 from lxml import etree
 from tests.semantics.events import AUCTION, NOTHING_DECLARED, XSD, A
 
-from tocsin.model.lifting import LiftedArc, Lifting, LiteralAt, Named, ThingAt
+from tocsin.model.declarations import LiftedArc, Lifting, LiteralAt, Named, ThingAt
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.events import lifting as lifting_module
+from tocsin.semantics.events.event_documents import read_event
 from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.event_reading import read_event
 from tocsin.semantics.events.lifting import check_lifting, lift
 from tocsin.semantics.events.lifting_json import lifting_of_json
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.markup.graphs.sparql_pattern import parse_sparql
-from tocsin.markup.graphs.statement_pattern import parse_pattern
-from tocsin.model.ontology import MetaStatement, Ontology
+from tocsin.markup.graphs.queries import parse_pattern
+from tocsin.markup.graphs.sparql import parse_sparql
+from tocsin.model.declarations import MetaStatement, Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.concepts.concept_model import ConceptModel
-from tocsin.semantics.concepts.ontology_reading import read_ontology
+from tocsin.semantics.concepts.ontology_documents import read_ontology
 from tocsin.semantics.concepts.pattern_checks import check_query
 
 A, XSD = "urn:a#", "http://www.w3.org/2001/XMLSchema#"

@@ -5,12 +5,11 @@ from hypothesis import strategies as st
 from tests.effort import examples
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.model.ontology import MetaStatement, Ontology, Parents
+from tocsin.model.declarations import MetaStatement, Ontology, Parents
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.concepts.pattern_checks import check_query
-from tocsin.semantics.events.event_checks import check_event
-from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
+from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex, check_event
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 CLASSES, PROPERTIES = tuple(f"urn:{name}" for name in "ABCDE"), ("urn:p", "urn:q", "urn:r")

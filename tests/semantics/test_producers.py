@@ -3,10 +3,10 @@
 from random import Random
 
 from tocsin.markup import xml
-from tocsin.model.declared import Producer
+from tocsin.model.declarations import Producer
 from tocsin.semantics.interest.changes import PutCategory
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.producers import WorldProducers, categories_of, is_of_world
-from tocsin.semantics.interest.service import Service
 from tocsin.semantics.interest.world import World
 
 

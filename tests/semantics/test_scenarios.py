@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.semantics.interest import world_json
-from tocsin.semantics.interest.demo_world import demo
+from tocsin.semantics.interest.world_forms import demo
 from tocsin.sim.implicit import disseminate
 
 SCENARIOS = Path(__file__).parents[2] / "examples" / "scenarios"

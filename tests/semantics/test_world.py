@@ -11,10 +11,9 @@ from tests.semantics.worlds import contents
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import changes as c
-from tocsin.semantics.interest.demo_world import demo
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.service import MOST_CATEGORIES, Service
+from tocsin.semantics.interest.ino import MOST_CATEGORIES, Edge, Service, Vote
 from tocsin.semantics.interest.world import World
+from tocsin.semantics.interest.world_forms import demo
 
 TOPIC = st.sampled_from(["T0", "T1", "T2"])
 CATEGORY = st.sampled_from(["C0", "C1", "C2", "C3"])

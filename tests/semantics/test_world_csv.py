@@ -5,10 +5,9 @@ import pytest
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import world_csv
 from tocsin.semantics.interest.changes import CastVote, PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.interest.demo_world import demo
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service, Vote
 from tocsin.semantics.interest.world import World
+from tocsin.semantics.interest.world_forms import demo
 
 FIG_14 = world_csv.write(demo())
 

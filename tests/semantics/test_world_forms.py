@@ -10,10 +10,9 @@ from tests.semantics.worlds import contents, worlds
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.changes import PutCategory, PutService, PutTopic
-from tocsin.semantics.interest.demo_world import demo
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.world import World
-from tocsin.semantics.interest.world_forms import MEDIA_TYPES, read_world, write_world
+from tocsin.semantics.interest.world_forms import MEDIA_TYPES, demo, read_world, write_world
 
 TABLES = ("text/csv", "text/tab-separated-values")
 WHOLE = [each for each in MEDIA_TYPES if each not in TABLES]

@@ -11,7 +11,7 @@ from tests.effort import examples
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import world_json
 from tocsin.semantics.interest.changes import PutCategory, PutRules, PutService, PutTopic
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.world import World
 
 SCENARIO: dict[str, Any] = {

@@ -9,10 +9,9 @@ from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import world_rdf
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutRules, PutService, PutTopic
-from tocsin.semantics.interest.demo_world import demo
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service, Vote
 from tocsin.semantics.interest.world import World
+from tocsin.semantics.interest.world_forms import demo
 
 PREFIXES = """
 @prefix : <http://example.org/disaster#> .

@@ -4,8 +4,7 @@ import pytest
 
 from tocsin.routing.implicit.messages import Effect, Forward
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 from tocsin.sim.implicit import Network
 from tocsin.sim.tally import Tally

@@ -2,10 +2,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tocsin.model.declared import Hierarchy, Producer, Withdrawn
+from tocsin.model.declarations import (
+    Hierarchy,
+    LiftedArc,
+    Lifting,
+    LiteralAt,
+    Named,
+    Ontology,
+    Producer,
+    ThingAt,
+    Withdrawn,
+)
 from tocsin.model.delivery import Delivery
-from tocsin.model.lifting import LiftedArc, Lifting, LiteralAt, Named, ThingAt
-from tocsin.model.ontology import Ontology
 from tocsin.model.records import Accepted, Changed, Declared, Record
 from tocsin.model.space import Dimension, InformationSpace, Interval
 from tocsin.model.subscription import Form, Position, Subscription

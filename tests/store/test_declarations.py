@@ -5,11 +5,9 @@ from random import Random
 
 import pytest
 
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, ThingAt, Withdrawn
 from tocsin.model.identity import Instant, Node
-from tocsin.model.lifting import Lifting, ThingAt
-from tocsin.model.ontology import Ontology
 from tocsin.model.records import Declared, Position
 from tocsin.model.space import Dimension, InformationSpace
 from tocsin.store.database import Store

@@ -13,7 +13,7 @@ from contextlib import closing
 import pytest
 from tests.judging import DEEP, is_there, judges_of, ticks, wide
 
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.model.filters import AllOf, AnyOf, Content, Language, Not, TopicIs
 from tocsin.store.judge import judge as judging
 from tocsin.store.judge.costs import PATIENCE as TRIES

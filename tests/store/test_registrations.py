@@ -5,8 +5,7 @@ import pytest
 
 from tocsin.model.identity import Instant
 from tocsin.model.names import QName, Topic
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint, Form
+from tocsin.model.subscription import Endpoint, Form, Registration
 from tocsin.store import changes, dead_letters, progress
 from tocsin.store.database import Store
 from tocsin.store.registrations import Registered

@@ -3,8 +3,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tocsin.model.identity import Instant
+from tocsin.model.interactions import NO_DATA, Choice, Interaction, Request, Scored
 from tocsin.model.notification import Payload
-from tocsin.model.request import NO_DATA, Choice, Interaction, Request, Scored
 from tocsin.store.database import Store
 
 DATA = Payload("application/json", b"{}")

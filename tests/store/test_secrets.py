@@ -1,7 +1,7 @@
 from pathlib import Path
 
+from tocsin.model.access import Secret
 from tocsin.model.identity import Instant, SubscriptionId
-from tocsin.model.secret import Secret
 from tocsin.store.consents import Consent
 from tocsin.store.database import Store
 

@@ -6,7 +6,7 @@ import pytest
 
 from tocsin.model.access import Account, Principal, Right
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 from tocsin.store import changes, dead_letters, progress
 from tocsin.store.database import Store
 from tocsin.store.users import NoSuchUser, UserExists, token_hash

@@ -13,7 +13,7 @@ from tests.whole.shell import environment
 
 from tocsin.model.access import Action, Right
 from tocsin.model.identity import Pairs
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 from tocsin.store.database import Store
 
 WSSE = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"

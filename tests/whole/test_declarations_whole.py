@@ -21,7 +21,7 @@ from tests.whole.test_direct import Disk, disk
 from tocsin.broker import kernels, node
 from tocsin.broker.declarations import checks as declaration_checks
 from tocsin.model.access import Right
-from tocsin.model.declared import Hierarchy, Producer, Withdrawn
+from tocsin.model.declarations import Hierarchy, Producer, Withdrawn
 from tocsin.model.records import Declared
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import Dimension, InformationSpace

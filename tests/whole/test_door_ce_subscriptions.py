@@ -11,8 +11,8 @@ from tests.whole.conftest import Start
 from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 
+from tocsin.model.access import Secret
 from tocsin.model.identity import Instant
-from tocsin.model.secret import Secret
 from tocsin.store.database import Store
 from tocsin.wire.http_client import HttpClient
 

@@ -18,8 +18,8 @@ from tocsin.broker.settings import DeliverySettings, Listen, Settings
 from tocsin.client import Received
 from tocsin.client.signatures import verify
 from tocsin.mediation.operations import Subscribe
+from tocsin.model.access import Secret
 from tocsin.model.identity import Instant
-from tocsin.model.secret import Secret
 from tocsin.model.subscription import Endpoint, Form, Subscription
 from tocsin.platform.serving import serving
 from tocsin.store.outbox import Outbox

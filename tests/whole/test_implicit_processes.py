@@ -18,8 +18,7 @@ from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.worlds import key_file
 
-from tocsin.semantics.interest.demo_world import demo
-from tocsin.semantics.interest.world_forms import write_world
+from tocsin.semantics.interest.world_forms import demo, write_world
 from tocsin.store.database import Store
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peer_messages import decode_part

@@ -22,9 +22,8 @@ from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.soap.namespaces import WSA_2005
 from tocsin.mediation.ws.notifier_messages import PublishAsked, notify_request, publish_request
 from tocsin.model.access import Right
-from tocsin.model.copies import Copy, Message
 from tocsin.model.identity import Instant, MessageId, Pairs
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Copy, Message, Payload
 from tocsin.model.refusal import Refusal
 from tocsin.platform.serving import serving
 from tocsin.wire.http_client import HttpClient

@@ -19,8 +19,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form
 from tocsin.routing.implicit.messages import Copy, Message
 from tocsin.semantics.interest.changes import PutEdge, PutService, RemoveEdge, RemoveService
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peer_messages import (

@@ -8,8 +8,8 @@ from tests.whole.worlds import KEY, create, graph, node_of
 
 from tocsin.broker.implicit.remote_registry import RemoteRegistry
 from tocsin.semantics.interest.changes import PutService, PutTopic, RemoveService
-from tocsin.semantics.interest.part import Entry, Part
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
+from tocsin.semantics.interest.partition import Entry, Part
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peer_messages import PROOF, SERVICES, Registering, encode, request_proof
 

@@ -12,8 +12,7 @@ from tocsin.model.notification import Payload
 from tocsin.platform.serving import serving
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 
 KEY = b"0123456789abcdef"
 TOPIC = "Disaster Info"

@@ -27,8 +27,8 @@ from tocsin.broker.topics.registrations import LOOK_SECONDS
 from tocsin.broker.topics.topic_counts import SAVE_SECONDS
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.settings import DeliverySettings
+from tocsin.flow.addressing import addressed_to
 from tocsin.flow.flow import Flow
-from tocsin.flow.pull_points import addressed_to
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Accepted, Changed, Declared

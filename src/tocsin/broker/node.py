@@ -35,12 +35,11 @@ from tocsin.broker.topics.topic_counts import TopicCounts
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.tracing.tracing import Tracing
 from tocsin.documents.ports.port import Allowed, Seen
+from tocsin.flow.addressing import NOTIFIERS, door_of, told
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
-from tocsin.flow.services import NOTIFIERS, door_of, told
-from tocsin.matching.index.combining import MANY as MANY_TERMS
-from tocsin.matching.resolving import check_envelopes
-from tocsin.matching.services import notifier_of
+from tocsin.matching.index.combination import MANY as MANY_TERMS
+from tocsin.matching.resolution import check_envelopes
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.operations import Ended, EndStatus, Renew, Start, Subscribe
@@ -52,7 +51,7 @@ from tocsin.model.identity import Node as NodeName
 from tocsin.model.names import Topic
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Endpoint, Form, Position, State, Subscription
+from tocsin.model.subscription import Endpoint, Form, Position, State, Subscription, notifier_of
 from tocsin.routing.implicit.messages import Copy
 from tocsin.store.codec import encode
 from tocsin.store.database import Store

@@ -288,7 +288,8 @@ def rules(
 @asking
 def demo(connection: Connection, context: typer.Context, json: options.Json = False) -> None:
     """Load the disaster world that ships with Tocsin, and create its twenty notifiers."""
-    from tocsin.semantics.interest import demo_world, world_json
+    from tocsin.semantics.interest import world_forms as demo_world
+    from tocsin.semantics.interest import world_json
 
     world = world_json.write(demo_world.demo())
 

@@ -13,7 +13,7 @@ from tocsin.cli.output import WRONG_USE, fail, give, say, words
 
 if TYPE_CHECKING:
     from tocsin.cli.match_files import Asked
-    from tocsin.matching.known import Known
+    from tocsin.matching.catalogue import Known
     from tocsin.semantics.concepts.concept_model import ConceptModel
     from tocsin.semantics.events.event_graph import EventGraph
 
@@ -108,7 +108,7 @@ def _by_index(asked: "list[Asked]", model: "ConceptModel") -> "Callable[[EventGr
 
 def _one_by_one(asked: "list[Asked]", model: "ConceptModel") -> "Callable[[EventGraph], _Matched]":
     from tocsin.matching.graphs.search import find
-    from tocsin.matching.judging import Undecided
+    from tocsin.matching.judge import Undecided
 
     def matched(event: "EventGraph") -> _Matched:
         found: list[str] = []

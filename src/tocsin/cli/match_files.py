@@ -10,16 +10,16 @@ from msgspec import Struct
 
 from tocsin.cli.output import WRONG_USE, fail
 from tocsin.markup.graphs.graph_pattern import GraphQuery
-from tocsin.markup.graphs.reading import query_of
-from tocsin.matching.known import Known
-from tocsin.matching.resolving import resolve
+from tocsin.markup.graphs.queries import query_of
+from tocsin.matching.catalogue import Known
+from tocsin.matching.resolution import resolve
+from tocsin.model.declarations import Ontology
 from tocsin.model.filters import Graph
-from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.concepts.concept_model import ConceptModel
-from tocsin.semantics.concepts.ontology_reading import read_ontology
+from tocsin.semantics.concepts.ontology_documents import read_ontology
+from tocsin.semantics.events.event_documents import read_events_nquads
 from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.event_reading import read_events_nquads
 
 _TURTLE, _RDF_XML, _JSON_LD = "text/turtle", "application/rdf+xml", "application/ld+json"
 _BY_NAME = {

@@ -8,10 +8,10 @@ from rich.tree import Tree
 from tocsin.cli.match_files import Asked
 from tocsin.markup.graphs.graph_pattern import GraphPattern
 from tocsin.matching.explain.graphs import reason_text
-from tocsin.matching.explain.wording_graphs import term_text, test_text, vertex_text
-from tocsin.matching.graphs.furthest import Furthest, furthest
+from tocsin.matching.explain.wording import term_text, test_text, vertex_text
+from tocsin.matching.graphs.partial_match import Furthest, furthest
 from tocsin.matching.graphs.search import Bindings, find
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph
 

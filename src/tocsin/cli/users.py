@@ -166,7 +166,7 @@ def _split(rights: list[str] | None) -> Iterator[tuple[str, str, str]]:
 def _right(action: str, topic: str | None, namespaces: tuple[tuple[str, str], ...]) -> Any:
     from tocsin.model.access import ACTIONS, Right
     from tocsin.model.refusal import Refusal
-    from tocsin.model.topic_expression import parse_topic_expression
+    from tocsin.model.topics import parse_topic_expression
 
     known = next((each for each in ACTIONS if each == action), None)
     if known is None:

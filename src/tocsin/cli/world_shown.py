@@ -11,7 +11,7 @@ from tocsin.cli.disseminations import GUIDE, counted
 from tocsin.cli.listing import number, show_list
 from tocsin.cli.output import say
 from tocsin.documents.world import CategoryDocument, EdgeDocument
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 
 MOST_SERVICES = 8  # named under one category
 LINE = "\n"

@@ -26,7 +26,7 @@ from tocsin.documents.world import (
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT
 from tocsin.routing.implicit.result import Dissemination
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.world_forms import media_type as media_type_of
 
 Kind = TypeVar("Kind")

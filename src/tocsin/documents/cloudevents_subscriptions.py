@@ -13,9 +13,9 @@ from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.ce.filters import lower_keys
 from tocsin.mediation.graph_forms import with_graph
 from tocsin.mediation.operations import Subscribe
+from tocsin.model.access import Secret, SecretKind
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret, SecretKind
 from tocsin.model.subscription import Endpoint, Form, Subscription
 
 PROTOCOL = "HTTP"

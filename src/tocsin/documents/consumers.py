@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from tocsin.mediation import times
+from tocsin.model.access import Secret, SecretKind
 from tocsin.model.identity import Instant
-from tocsin.model.secret import Secret, SecretKind
 
 
 class SecretRequest(Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,9 +6,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from tocsin.mediation import times
-from tocsin.model.declared import Hierarchy, Producer
+from tocsin.model.declarations import Hierarchy, Parents, Producer
 from tocsin.model.identity import SECOND, Instant
-from tocsin.model.ontology import Parents
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import FIRST_TIME, LAST_TIME, Dimension, InformationSpace, Kind
 from tocsin.semantics.interest.producers import is_of_world

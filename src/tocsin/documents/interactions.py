@@ -11,9 +11,9 @@ from tocsin.documents.ports.interactions_port import Ask, Tell, Told
 from tocsin.mediation import times
 from tocsin.mediation.ce.writing import is_json, is_valid_json, kind_of
 from tocsin.mediation.soap.payloads import checked_media_type
+from tocsin.model.interactions import NO_DATA, Also, Choice, Interaction, Profile, Request, RequestState
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import NO_DATA, Also, Choice, Interaction, Profile, Request, RequestState
 from tocsin.routing.interaction import Pattern
 
 JSON = "application/json"

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from tocsin.documents.ports.implicit_port import Published, Running
-from tocsin.flow.services import door_of
+from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
 from tocsin.mediation.soap.payloads import checked_media_type
@@ -15,7 +15,7 @@ from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, protocol
 from tocsin.routing.implicit.result import Dissemination, Kept, Step
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 
 JSON_TYPE = "application/json"
 Limit = Annotated[int, Meta(ge=1, le=10**9)]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tocsin.documents.ports.port import PullPointState
 from tocsin.documents.subscriptions import SubscribeRequest, SubscriptionDocument
-from tocsin.flow.pull_points import PULL_POINTS
+from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation import times
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Held, Subscribe
@@ -18,7 +18,7 @@ from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import State, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 _PREFIX = "xmlns:"
 

@@ -11,8 +11,7 @@ from tocsin.model import names
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint, Form
+from tocsin.model.subscription import Endpoint, Form, Registration
 
 
 class RegisterRequest(Struct, frozen=True, forbid_unknown_fields=True):

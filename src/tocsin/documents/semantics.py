@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from tocsin.model.declarations import Ontology, Parents
 from tocsin.model.identity import SubscriptionId
-from tocsin.model.ontology import Ontology, Parents
 
 
 class OntologySummary(Struct, frozen=True):

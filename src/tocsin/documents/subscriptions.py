@@ -15,7 +15,7 @@ from tocsin.model.filters import Filter, TopicIs
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, State, Subscription
-from tocsin.model.topic_expression import TopicDialect, parse_topic_expression
+from tocsin.model.topics import TopicDialect, parse_topic_expression
 
 Item = TypeVar("Item")
 TOGETHER = 100  # at most, in a batch

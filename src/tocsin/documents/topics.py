@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from tocsin.model.topic_set import TopicNamespace
+from tocsin.model.topics import TopicNamespace
 
 
 class TopicDocument(Struct, frozen=True):

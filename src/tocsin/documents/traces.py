@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from tocsin.documents.ports.trace_port import Account, Accounts, Found, Newest, Outcome
-from tocsin.matching.explain.parts import Part, Verdict
+from tocsin.matching.explain.explanation import Part, Verdict
 from tocsin.matching.explain.wording import shortened
 from tocsin.mediation.times import timestamp
 from tocsin.model.content_topic import CONTENT_TOPIC

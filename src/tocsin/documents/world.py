@@ -9,8 +9,7 @@ from tocsin.mediation import times
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import changes as c
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service, Vote
 from tocsin.semantics.interest.world import World
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]

@@ -17,8 +17,7 @@ from tocsin.semantics.interest.changes import (
     RemoveService,
     RemoveTopic,
 )
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import World
 

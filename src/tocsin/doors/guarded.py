@@ -13,7 +13,7 @@ from tocsin.doors.guarded_implicit import GuardedImplicit
 from tocsin.doors.guarded_interactions import GuardedInteractions
 from tocsin.doors.guarded_registry import GuardedRegistry
 from tocsin.doors.guarded_traces import GuardedTraces
-from tocsin.flow.pull_points import PULL_POINTS, pull_point_of
+from tocsin.flow.addressing import PULL_POINTS, pull_point_of
 from tocsin.matching import rights
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.operations import CreatePullPoint, Held, Pulled, Renew, Subscribe

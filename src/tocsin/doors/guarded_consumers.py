@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from tocsin.documents.ports.consumers_port import Asked
 from tocsin.documents.ports.port import Broker
 from tocsin.matching import rights
-from tocsin.model.access import Principal
+from tocsin.model.access import Principal, Secret
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret
 from tocsin.model.subscription import Endpoint
 
 

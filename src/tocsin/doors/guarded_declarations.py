@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from tocsin.documents.ports.declarations_port import DeclarationsPort
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import Declaration
 from tocsin.model.identity import SubscriptionId
 
 

@@ -17,8 +17,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import CastVote, Change, Changing, PutEdge, RemoveEdge
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 
 Known = Callable[[str], Principal | None]

@@ -15,10 +15,10 @@ from tocsin.documents.ports.port import Broker
 from tocsin.matching import rights
 from tocsin.model import names
 from tocsin.model.access import Principal
+from tocsin.model.interactions import Interaction, Request
 from tocsin.model.names import Topic
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import Interaction, Request
 
 
 class GuardedInteractions:

@@ -11,9 +11,8 @@ from tocsin.model.access import Principal
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Subscription
-from tocsin.model.topic_set import TopicNamespace, TopicSet
+from tocsin.model.subscription import Registration, Subscription
+from tocsin.model.topics import TopicNamespace, TopicSet
 
 
 class GuardedRegistry:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from tocsin.markup import xml
 from tocsin.mediation.operations import Reply
 from tocsin.mediation.ws.notifier_messages import HEADERS
-from tocsin.semantics.interest.labels import topic_of_path
+from tocsin.semantics.interest.ino import topic_of_path
 
 _EACH_HEADER = re.compile(r"<!-- HEADER (.*?) -->")
 _TEMPLATE = _EACH_HEADER.sub(

@@ -13,7 +13,7 @@ from tocsin.documents.ports.implicit_port import ImplicitPort, Published, Runnin
 from tocsin.doors.gate import Gate
 from tocsin.doors.notifier_wsdl import asks_for_wsdl, description
 from tocsin.doors.soap import is_envelope
-from tocsin.flow.services import NOTIFIERS, door_of
+from tocsin.flow.addressing import NOTIFIERS, door_of
 from tocsin.mediation import faults
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.ce.attributes import FAMILY

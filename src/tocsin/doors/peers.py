@@ -8,7 +8,7 @@ from tocsin.doors.waiting import while_connected
 from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
-from tocsin.semantics.interest.part import Entry, Part
+from tocsin.semantics.interest.partition import Entry, Part
 from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply
 from tocsin.wire.peer_messages import (
     ENTRIES,

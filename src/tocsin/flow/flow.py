@@ -1,15 +1,15 @@
 """The way of a message between the log and the senders."""
 
+from tocsin.flow.addressing import NOTIFIERS, addressed_by
 from tocsin.flow.lifetime import expiry_of
-from tocsin.flow.services import NOTIFIERS, addressed_by
 from tocsin.flow.thin import thinned
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import Engine, Matched, matches
 from tocsin.matching.index.compiled import Compiled
-from tocsin.matching.judging import Judge, Undecided
-from tocsin.matching.known import Known
+from tocsin.matching.judge import Judge, Undecided
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import Reading, customise
-from tocsin.model.declared import Declaration
+from tocsin.model.declarations import Declaration
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.identity import Pairs, SubscriptionId
 from tocsin.model.notification import Notification

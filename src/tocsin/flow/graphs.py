@@ -9,20 +9,19 @@ from msgspec.structs import replace
 
 from tocsin.flow.thin import as_event
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graphs.reading import query_of
+from tocsin.markup.graphs.queries import query_of
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.graph_searching import budget_for
-from tocsin.matching.graphs.search import find
-from tocsin.matching.judging import Undecided
-from tocsin.matching.known import Known
+from tocsin.matching.graphs.search import budget_for, find
+from tocsin.matching.judge import Undecided
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.graph_forms import BINDINGS, SYNTAXES
 from tocsin.model.filters import AllOf, AnyOf, Filter, Graph
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.subscription import Form, Subscription
 from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_documents import Syntax, write_event
 from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.event_writing import Syntax, write_event
 
 
 def with_meaning(notification: Notification, subscription: Subscription, known: Known) -> Notification:

@@ -9,8 +9,8 @@ from msgspec import Struct
 from tocsin.lab.graph_drafts import Draft, Drafts, Shape
 from tocsin.lab.graph_workload import asked_arc, asked_vertex, class_name, label, property_name, variable
 from tocsin.markup.graphs.graph_pattern import Compared, GraphPattern, GraphQuery, Like, PatternVertex, Test
-from tocsin.model.literal import Kind, Value
-from tocsin.model.ontology import Ontology, Parents
+from tocsin.markup.graphs.literals import Kind, Value
+from tocsin.model.declarations import Ontology, Parents
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tocsin.lab._workload_alerts import CAP, alert, filter_text, part_text
 from tocsin.model.content_topic import CONTENT_TOPIC, write_box, write_point
-from tocsin.model.declared import Declaration, Hierarchy, Producer
+from tocsin.model.declarations import Declaration, Hierarchy, Producer
 from tocsin.model.filters import InBox
 from tocsin.model.space import (
     WHOLE,

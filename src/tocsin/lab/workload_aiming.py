@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tocsin.lab._workload_alerts import HIGHEST
 from tocsin.lab.workload import ADDRESSES, HAZARDS, TOWNS, TYPES, Asked, Producers, Telling, Wanting
-from tocsin.matching.known import Known
+from tocsin.matching.catalogue import Known
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_box, parse_point, space_of, write_point
 from tocsin.model.space import Coordinate, Interval, OneOf, Side
 

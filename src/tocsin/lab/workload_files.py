@@ -10,19 +10,19 @@ import msgspec
 
 from tocsin.lab.workload import Asked, Kind, Telling, Wanting, notifications, subscriptions
 from tocsin.lab.workload_aiming import aimed
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies_all
-from tocsin.matching.known import Known
 from tocsin.mediation.ce import cloudevents
 from tocsin.model import names
 from tocsin.model.content_topic import parse_box, space_of
-from tocsin.model.declared import Declaration, Hierarchy, Producer
+from tocsin.model.declarations import Declaration, Hierarchy, Producer
 from tocsin.model.filters import Content, Filter, ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.space import Dimension, InformationSpace
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 BEGUN = 1_700_000_000_000_000_000
 EXPECTED = 10  # notifications whose matches are written

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tocsin.markup import cesql_terms as terms
-from tocsin.markup import cesql_values as values
+from tocsin.markup import cesql_terms as values
 from tocsin.markup._scanner import DEEPEST, Scanner
 from tocsin.markup.cesql_terms import Call, Chain, Identifier, In, Like, Literal, Minus, Not, Present, Term
 from tocsin.markup.conditions import Attribute, Comparator, Compare, Computed, Condition, Every, Exists, Negated, Some

@@ -4,21 +4,19 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies_all
 from tocsin.matching.index.atoms import Term, terms_of
-from tocsin.matching.index.combination import Combination
+from tocsin.matching.index.combination import NO_STATISTICS, Combination, Statistics
 from tocsin.matching.index.compiled import Compiled
-from tocsin.matching.index.statistics import NO_STATISTICS, Statistics
 from tocsin.matching.index.topics import TopicIndex, size_of
-from tocsin.matching.judging import Judge, Undecided
-from tocsin.matching.known import Known
-from tocsin.matching.services import notifier_of
+from tocsin.matching.judge import Judge, Undecided
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Subscription, notifier_of
 
 _id = attrgetter("id")
 ROOM = 1 << 20  # so many candidates are remembered, over all topics

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import inf, nan
 from typing import TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
+from tocsin.markup import xml
 from tocsin.markup.conditions import Attribute, Constant, ExpressionError, JsonPath, Path, XmlPath
-from tocsin.markup.graphs.reading import query_of
-from tocsin.markup.xml import Element
-from tocsin.matching.envelopes import Envelopes, parsed
-from tocsin.matching.event_graphs import event_graph_of
-from tocsin.matching.graph_searching import has_pattern
-from tocsin.matching.graphs.vertex_sets import VertexSets
-from tocsin.matching.judging import Judge, Undecided
-from tocsin.matching.known import Known
-from tocsin.matching.xml_values import values_at
+from tocsin.markup.content import values_at
+from tocsin.markup.graphs.queries import query_of
+from tocsin.markup.xml import Element, MarkupError
+from tocsin.matching.catalogue import Known
+from tocsin.matching.graphs.search import VertexSets, has_pattern
+from tocsin.matching.judge import Judge, Undecided
 from tocsin.mediation.ce import cloudevents
+from tocsin.mediation.dialects import BY_NAME, customise
 from tocsin.mediation.soap.actions import action_of
+from tocsin.mediation.soap.namespaces import TOCSIN
+from tocsin.mediation.soap.payloads import XML_TYPE, as_element
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in
-from tocsin.model.declared import Producer
+from tocsin.model.declarations import Producer
 from tocsin.model.filters import Content, Graph
-from tocsin.model.notification import Notification
+from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import Point
 from tocsin.model.subscription import Subscription
+from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_documents import read_event, syntax_of
 from tocsin.semantics.events.event_graph import EventGraph
+from tocsin.semantics.events.lifting import lift
 
 MISSING = msgspec.UNSET
 Values = tuple[Constant, ...]
@@ -237,3 +242,84 @@ def _as_float(value: int) -> float:
 
 
 STRUCTURE = nan  # what equals no constant, and is neither above nor below any
+
+_HOLE = Payload(XML_TYPE, f'<Hole xmlns="{TOCSIN}"/>'.encode())
+
+
+class Envelopes:
+    """The payload is parsed once and put into the envelope that is asked about: of these only one is kept at a time."""
+
+    def __init__(self, notification: Notification, base_url: str) -> None:
+        self._notification, self._base_url = notification, base_url
+
+    def written(self, subscription: Subscription) -> bytes:
+        return customise(self._notification, subscription, self._base_url)[1]
+
+    def tree(self, subscription: Subscription) -> Element | None:
+        """Until the next is asked for; None for what is not XML."""
+        dialect = BY_NAME.get(subscription.form.dialect)
+        if dialect is None or not dialect.is_soap or self._payload is None:
+            return parsed(self.written(subscription))
+        root = xml.parse(customise(self._without_payload, subscription, self._base_url)[1])
+        *_, hole = root.iter(f"{{{TOCSIN}}}Hole")  # a consumer may have had one put into the headers
+        above = hole.getparent()
+        assert above is not None
+        above.replace(hole, self._payload)
+        return root
+
+    @cached_property
+    def _payload(self) -> Element | None:
+        return parsed(as_element(self._notification))
+
+    @cached_property
+    def _without_payload(self) -> Notification:
+        return replace(self._notification, payload=_HOLE)
+
+
+def parsed(document: bytes) -> Element | None:
+    try:
+        return xml.parse(document)
+    except MarkupError:
+        return None
+
+
+_RDF_XML = "application/rdf+xml"
+_RDF_ROOT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
+
+
+def event_graph_of(evidence: Evidence) -> EventGraph | str:
+    """Or why there is none. What the door let through is not refused for properties that no ontology has."""
+    payload = evidence.notification.payload
+    try:
+        if syntax_of(payload.media_type) is not None:
+            return read_once(payload.data, payload.media_type, evidence.known.concepts)
+        if evidence.document is not None and evidence.document.tag == _RDF_ROOT:
+            return read_once(payload.data, _RDF_XML, evidence.known.concepts)
+        return _lifted(evidence)
+    except Refusal as refusal:
+        return f"the payload is no event graph: {refusal.text}"
+
+
+def read_once(data: bytes, media_type: str, model: ConceptModel) -> EventGraph:
+    """For the door, for those who ask for patterns, and for each who is sent the graph; with unknown properties."""
+    return (_read_small if len(data) <= SMALL else _read_large)(data, media_type, model)
+
+
+def _read(data: bytes, media_type: str, model: ConceptModel) -> EventGraph:
+    return read_event(data, media_type, model, unknown_properties=True)
+
+
+SMALL = 8 << 10  # bytes: a graph takes many times the memory of its text
+_read_small, _read_large = lru_cache(512)(_read), lru_cache(8)(_read)
+
+
+def _lifted(evidence: Evidence) -> EventGraph | str:
+    told = evidence.notification
+    kind = None if told.type is None else str(told.type)
+    whole, syntax = (evidence.json, "json") if evidence.document is None else (evidence.document, "xml")
+    if whole is MISSING:
+        return f"the payload is {told.payload.media_type or 'of no known kind'}, which is not RDF, XML or JSON"
+    lifting = evidence.known.lifting_for(kind, syntax)
+    if lifting is None:
+        return f"no lifting is declared for {'what has no type' if kind is None else f'the type {kind}'}"
+    return lift(whole, lifting, evidence.known.concepts, evidence.context)

@@ -3,13 +3,11 @@
 from collections.abc import Iterable
 
 from tocsin.markup.conditions import ExpressionError, XmlPath
+from tocsin.markup.content import ValuesAt, condition_of, holds, values_at
 from tocsin.markup.xml import Element
-from tocsin.matching.conditions import ValuesAt, holds
 from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.index.topics import topic_matches
-from tocsin.matching.judging import Undecided
-from tocsin.matching.reading import condition_of
-from tocsin.matching.xml_values import values_at
+from tocsin.matching.judge import Undecided
 from tocsin.model.filters import (
     ActionIs,
     AllOf,

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from functools import partial
 
 from tocsin.markup.graphs.graph_pattern import Compared, GraphPattern, GraphQuery, PatternArc, PatternVertex
+from tocsin.markup.graphs.literals import Kind, Value
+from tocsin.matching.catalogue import Known
 from tocsin.matching.index.boxes import BoxIndex
 from tocsin.matching.index.combination import Combination
-from tocsin.matching.known import Known
 from tocsin.model.filters import InBox
-from tocsin.model.literal import Kind, Value
 from tocsin.model.space import Dimension, InformationSpace, Interval
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
@@ -51,8 +51,8 @@ def _boxes() -> None:
 
 def _graphs() -> None:
     """Events of up to 64 vertexes have a kernel of their own. One atom comes and goes, and one search is given up."""
-    from tocsin.matching.graphs.desk import Desk  # here, for it loads numba
     from tocsin.matching.graphs.index import GraphIndex
+    from tocsin.matching.graphs.workspace import Desk  # here, for it loads numba
 
     class_, property_ = "urn:tocsin:warming", "urn:tocsin:leads-to"
     test = Compared("<", Value(Kind.NUMBER, 1.0))

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import quote, unquote
 
-from tocsin.markup import cesql, items, jsonpath, xpath, xpath_subset
+from tocsin.markup import cesql, items, jsonpath, xpath
+from tocsin.markup import xpath_conditions as xpath_subset
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs import sparql
 from tocsin.model.content_topic import space_of, write_box

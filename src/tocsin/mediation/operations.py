@@ -8,9 +8,8 @@ from tocsin.model.filters import Filter, TopicIs
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint, Form, Subscription
-from tocsin.model.topic_set import TopicSet
+from tocsin.model.subscription import Endpoint, Form, Registration, Subscription
+from tocsin.model.topics import TopicSet
 
 
 class Context(Struct, frozen=True):

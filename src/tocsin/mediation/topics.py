@@ -16,7 +16,7 @@ from tocsin.model.filters import TopicIs
 from tocsin.model.names import NCNAME, NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_expression import TopicDialect, parse_concrete_topic, parse_topic_expression
+from tocsin.model.topics import TopicDialect, parse_concrete_topic, parse_topic_expression
 
 PUBLISH_DOOR = "/broker/publish"
 DIALECTS: dict[str, TopicDialect] = {

@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from tocsin.model.declared import Declaration
+from tocsin.model.declarations import Declaration
 from tocsin.model.identity import Instant, Node, Pairs
 from tocsin.model.subscription import Position, Subscription
 

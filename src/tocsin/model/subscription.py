@@ -4,8 +4,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tocsin.model.filters import Filter
+from tocsin.model.filters import Filter, ForNotifier
 from tocsin.model.identity import Instant, Node, SubscriptionId
+from tocsin.model.names import Topic
 
 
 class Position(Struct, frozen=True, array_like=True, order=True, gc=False):
@@ -69,3 +70,21 @@ class Subscription(Struct, frozen=True, cache_hash=True):
         return (
             self.state == "active" and at.offset >= self.since.offset and (self.expires is None or self.expires > when)
         )
+
+
+class Registration(Struct, frozen=True):
+    """With `demand` the broker subscribes at the publisher, and pauses that while nobody wants its topics."""
+
+    id: str
+    owner: str | None
+    publisher: Endpoint | None
+    topics: tuple[Topic, ...]
+    demand: bool
+    form: Form
+    created: Instant
+    expires: Instant | None
+
+
+def notifier_of(subscription: Subscription) -> str | None:
+    """The notifier whose service a subscription stands for."""
+    return next((each.name for each in subscription.filters if isinstance(each, ForNotifier)), None)

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tocsin.pipeline import tables
-from tocsin.pipeline.compiling import keep_up
+from tocsin.pipeline.as_of import keep_up
 from tocsin.pipeline.errors import OutOfStep
 from tocsin.pipeline.source import LOG, OUTCOMES, Offsets
 from tocsin.pipeline.tables import DELIVERIES, KEPT

@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 from pyoxigraph import RdfFormat, parse
 
 from tocsin.model.refusal import Refusal
+from tocsin.semantics import rdf as rdf_lines
 from tocsin.semantics.concepts.concept_model import ConceptModel
-from tocsin.semantics.events import rdf_lines
-from tocsin.semantics.events.event_checks import check_event
-from tocsin.semantics.events.event_draft import graph_of
-from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.rdf_lines import Statement
+from tocsin.semantics.events.event_graph import EventGraph, check_event, graph_of
+from tocsin.semantics.rdf import Statement
 
 _ANY = "<urn:tocsin:any>"
 _PLACES = {

@@ -1,23 +1,23 @@
 """The one hop: decode, normalise, match as of the record, customise. Runs inside Spark's Python workers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
 
 import msgspec
 
+from tocsin.flow.addressing import addressed_to, pulled_by
 from tocsin.flow.flow import Flow, normalise, unmade
-from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.matching.engine import Matched
-from tocsin.matching.judging import Undecided
-from tocsin.model.declared import Declaration
+from tocsin.matching.judge import Undecided
+from tocsin.model.declarations import Declaration
 from tocsin.model.delivery import Delivery, Outcome
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.subscription import Subscription
 from tocsin.pipeline.as_of import Standing
-from tocsin.pipeline.earlier import earlier
 from tocsin.store.codec import Undecodable, decode, is_change
+from tocsin.store.declarations import Along
 from tocsin.store.log.reader import LogReader
 
 _decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
@@ -132,3 +132,30 @@ def decode_outcomes(payload: bytes) -> tuple[Outcome, ...] | Failed:
         return _decode_outcomes(payload)
     except msgspec.MsgspecError as problem:
         return Failed(_reason(Undecodable(f"not outcomes: {problem}")))
+
+
+def earlier(
+    change: Changed, log: LogReader, flow: Flow, known_along: Callable[[int, int], Along]
+) -> Iterator[tuple[Notification, Matched]]:
+    """Of what is still kept, in order, one record at a time; meets the subscription as it is at first.
+
+    What was declared it meets as of each record.
+    """
+    start, stop = change.subscription.since.offset, change.at.offset
+    known = known_along(start, stop)
+    for offset, payload in log.kept_frames(start, stop):
+        if is_change(payload):
+            continue
+        for notification in _readable(payload):
+            found = flow.matched(change.subscription, notification, known.at(offset))
+            if any(found):
+                yield notification, found
+
+
+def _readable(payload: bytes) -> tuple[Notification, ...]:
+    """What cannot be read was counted when its turn was."""
+    try:
+        record = decode(payload)
+        return normalise(record) if isinstance(record, Accepted) and addressed_to(record) is None else ()
+    except Exception:
+        return ()

@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 from tocsin.pipeline import tables
 from tocsin.pipeline.batch import Work, publish, work
 from tocsin.pipeline.errors import PipelineError, sentence
-from tocsin.pipeline.lock import owned
-from tocsin.pipeline.run import delivers
+from tocsin.pipeline.run import delivers, owned
 from tocsin.pipeline.session import LOCAL, session
 from tocsin.pipeline.source import LOG, NAME, OUTCOMES
 from tocsin.pipeline.tables import DELIVERIES, ERRORS, MATCHES, NOTIFICATIONS

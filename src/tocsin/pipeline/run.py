@@ -1,22 +1,24 @@
 """The streaming job: from the log to tables and the outbox, until it is told to stop."""
 
+import fcntl
+import json
 import os
 import signal
+import sys
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from tocsin.pipeline.as_of import open_store
-from tocsin.pipeline.batch import Batches, warm_up
-from tocsin.pipeline.checkpoint import check_in_step
-from tocsin.pipeline.errors import PipelineError, sentence
-from tocsin.pipeline.lock import owned
-from tocsin.pipeline.progress import Progress
+from tocsin.pipeline.batch import Batches, Done, warm_up
+from tocsin.pipeline.errors import OutOfStep, PipelineError, sentence
 from tocsin.pipeline.session import LOCAL, session
 from tocsin.pipeline.source import NAME
 from tocsin.store.outbox import Outbox
@@ -40,6 +42,30 @@ class RunSettings:
     interval: float = 0.1
     parent: int | None = None
     once: bool = False
+
+
+class Progress:
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    @classmethod
+    def on_stdout(cls) -> "Progress":
+        """Keeps standard output to itself: whatever else writes there from now on goes to standard error."""
+        sys.stdout.flush()
+        out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+        return cls(out)
+
+    def say(self, event: str, **values: object) -> None:
+        try:
+            print(json.dumps({"event": event, **values}), file=self._out, flush=True)
+        except BrokenPipeError:  # whoever listened is gone; the work goes on until it is told to stop
+            self._out = open(os.devnull, "w")  # noqa: SIM115, PTH123
+
+    def batch(self, done: Done) -> None:
+        told = {name: done.counted[name] for name in ("notifications", "matches", "deliveries", "history", "errors")}
+        rest = {"seconds": round(done.seconds, 3), "repeated": done.repeated}
+        self.say("batch", id=done.id, rows=done.counted["records"], **told, **rest)
 
 
 def run(settings: RunSettings) -> None:
@@ -121,3 +147,30 @@ def _stop_on_signals(stop: threading.Event) -> None:
 
 def _is_parent(process: int | None) -> bool:
     return process is None or os.getppid() == process
+
+
+def check_in_step(data: Path, outbox: Outbox) -> None:
+    """A batch is planned, published, finished, in that order. Anything else would lose batches without a word."""
+    places = Places(data)
+    published = max(outbox.committed() | {-1})
+    planned, finished = (_last(places.checkpoint / name) for name in ("offsets", "commits"))
+    if not finished <= published <= planned:
+        raise OutOfStep(
+            f"{places.checkpoint} has planned batch {planned} and finished {finished}, but the last in {places.outbox}"
+            f" is {published}: they do not belong together; restore both from one backup"
+        )
+
+
+def _last(folder: Path) -> int:
+    return max((int(path.name) for path in folder.glob("[0-9]*") if path.name.isdecimal()), default=-1)
+
+
+@contextmanager
+def owned(data: Path, job: str) -> Iterator[None]:
+    """Two of them would each undo what the other does."""
+    with (data / f"{job}.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise PipelineError(f"another {job} job is at work on {data}") from None
+        yield

@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tocsin.model.interactions import Choice, Preference, Profile, Request, Scored
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import Choice, Preference, Profile, Request, Scored
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.world import World
 
 Mode = Literal["push", "pull"]

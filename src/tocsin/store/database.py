@@ -5,8 +5,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, Self
 
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import Declaration
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed, Declared
 from tocsin.model.subscription import Position, Subscription

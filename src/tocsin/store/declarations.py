@@ -4,10 +4,8 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
-from tocsin.model.lifting import Lifting
-from tocsin.model.ontology import Ontology
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, Withdrawn
 from tocsin.model.records import Declared
 from tocsin.model.space import InformationSpace
 from tocsin.store.codec import Undecodable, decode, encode

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from tocsin.model.identity import Instant, MessageId
 from tocsin.semantics.interest.changes import Change, Changing
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 from tocsin.store import implicit_outbox
 from tocsin.store.connection import Connection
 from tocsin.store.implicit_outbox import Outgoing

@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import Struct
 
-from tocsin.model.registration import Registration
+from tocsin.model.subscription import Registration
 from tocsin.store.connection import Connection
 
 SCHEMA = """

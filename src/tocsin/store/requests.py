@@ -7,8 +7,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tocsin.model.identity import Instant
+from tocsin.model.interactions import NO_DATA, Interaction, Request
 from tocsin.model.notification import Payload
-from tocsin.model.request import NO_DATA, Interaction, Request
 from tocsin.store.connection import Connection
 
 SCHEMA = """

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tocsin.model.secret import Secret
+from tocsin.model.access import Secret
 from tocsin.store.connection import Connection
 
 SCHEMA = """

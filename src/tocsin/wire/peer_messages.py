@@ -10,8 +10,8 @@ from msgspec import Raw, Struct
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.routing.implicit.messages import Claim, Copy, Granted, Handled
-from tocsin.semantics.interest.part import Entry, Part
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
+from tocsin.semantics.interest.partition import Entry, Part
 from tocsin.wire.errors import WireError
 
 PATH = "/peer/implicit"

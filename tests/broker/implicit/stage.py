@@ -17,8 +17,7 @@ from tocsin.model.notification import Payload
 from tocsin.routing.implicit.messages import Copy, Granted, Message, Publish
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.store.database import Store
 from tocsin.store.implicit import Residing
 from tocsin.store.implicit_outbox import Kind, Outgoing

@@ -22,7 +22,7 @@ from tocsin.model.identity import SECOND, Instant, MessageId, Pairs
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Claim, Granted
 from tocsin.semantics.interest.changes import PutService, RemoveService
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 from tocsin.store.implicit_outbox import Outgoing
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer

@@ -24,9 +24,8 @@ from tocsin.semantics.interest.changes import (
     PutTopic,
     RemoveTopic,
 )
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.part import part_of
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service, Vote
+from tocsin.semantics.interest.partition import part_of
 from tocsin.semantics.interest.world import World
 from tocsin.store.database import Store
 from tocsin.store.errors import DatabaseFailed

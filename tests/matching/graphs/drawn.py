@@ -3,7 +3,7 @@
 import re
 
 from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, PatternArc, PatternVertex
-from tocsin.model.ontology import Ontology, Parents
+from tocsin.model.declarations import Ontology, Parents
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 

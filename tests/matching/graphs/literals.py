@@ -3,7 +3,7 @@
 from random import Random
 
 from tocsin.markup.graphs.graph_pattern import All, Any, Comparator, Compared, Like, Opposite, Spoken, Test
-from tocsin.model.literal import Kind, Value
+from tocsin.markup.graphs.literals import Kind, Value
 from tocsin.semantics.events.event_graph import Vertex
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

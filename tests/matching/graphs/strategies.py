@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.matching.graphs.literals import LITERALS, random_tests
 
 from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.model.ontology import Ontology, Parents
+from tocsin.model.declarations import Ontology, Parents
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 

@@ -7,8 +7,8 @@ from tests.matching.graphs.strategies import Case, cases
 
 from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.matching.graphs.definition import matches_pattern
-from tocsin.matching.graphs.furthest import furthest
 from tocsin.matching.graphs.index import GraphIndex
+from tocsin.matching.graphs.partial_match import furthest
 from tocsin.matching.graphs.search import find
 from tocsin.matching.ops.algorithm import Ops
 from tocsin.matching.ops.decomposition import Decomposition

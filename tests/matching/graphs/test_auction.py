@@ -6,13 +6,13 @@ import msgspec
 import pytest
 
 from tocsin.markup.graphs.graph_pattern import GraphQuery
-from tocsin.markup.graphs.sparql_pattern import parse_sparql
-from tocsin.markup.graphs.statement_pattern import parse_pattern
+from tocsin.markup.graphs.queries import parse_pattern
+from tocsin.markup.graphs.sparql import parse_sparql
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.semantics.concepts.concept_model import ConceptModel
-from tocsin.semantics.concepts.ontology_reading import read_ontology
+from tocsin.semantics.concepts.ontology_documents import read_ontology
 from tocsin.semantics.concepts.pattern_checks import check_query
-from tocsin.semantics.events.event_reading import read_events_nquads
+from tocsin.semantics.events.event_documents import read_events_nquads
 
 DEMO = files("tocsin.semantics") / "demo"
 MODEL = ConceptModel([read_ontology((DEMO / "auction.ttl").read_bytes(), "text/turtle", "auction")])

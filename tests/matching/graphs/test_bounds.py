@@ -5,8 +5,8 @@ from itertools import permutations
 import pytest
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.matching.graphs.desk import MOST_STEPS, Desk
 from tocsin.matching.graphs.index import GraphIndex
+from tocsin.matching.graphs.workspace import MOST_STEPS, Desk
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 

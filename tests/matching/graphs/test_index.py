@@ -20,9 +20,9 @@ from tocsin.markup.graphs.graph_pattern import (
     PatternVertex,
     Test,
 )
+from tocsin.markup.graphs.literals import Kind, Value
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.matching.graphs.index import GraphHeader, GraphIndex
-from tocsin.model.literal import Kind, Value
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 

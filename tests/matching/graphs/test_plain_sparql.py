@@ -8,9 +8,9 @@ from tests.effort import examples
 
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs.graph_pattern import HOME, GraphQuery
-from tocsin.markup.graphs.sparql_pattern import parse_sparql
+from tocsin.markup.graphs.sparql import parse_sparql
 from tocsin.matching.graphs.definition import matches_pattern
-from tocsin.model.ontology import Ontology
+from tocsin.model.declarations import Ontology
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 

@@ -9,7 +9,7 @@ from tests.matching.graphs.strategies import Case, cases
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.matching.graphs.definition import equal, fits, served
 from tocsin.matching.graphs.search import find
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.semantics.events.event_graph import Arc, EventGraph
 
 STAR = drawn.event(*(f"H-p->a{at}" for at in range(40)))

@@ -3,8 +3,8 @@
 import pytest
 
 from tocsin.markup.graphs.graph_pattern import All, Any, Comparator, Compared, Like, Opposite, Spoken, Test
-from tocsin.matching.graphs.tests import passes, speaks, verdict
-from tocsin.model.literal import Kind, Value
+from tocsin.markup.graphs.literals import Kind, Value
+from tocsin.matching.graphs.definition import passes, speaks, verdict
 from tocsin.semantics.events.event_graph import Vertex
 
 XSD = "http://www.w3.org/2001/XMLSchema#"

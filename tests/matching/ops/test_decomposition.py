@@ -7,9 +7,7 @@ from tests.effort import examples
 from tests.matching.graphs import drawn
 from tests.matching.graphs.strategies import random_event, random_model, random_pattern, randoms
 
-from tocsin.matching.ops.decomposition import Decomposition
-from tocsin.matching.ops.halving import halves
-from tocsin.matching.ops.part_views import link
+from tocsin.matching.ops.decomposition import Decomposition, halves, link
 
 
 def test_patterns_share_the_parts_they_have_in_common() -> None:

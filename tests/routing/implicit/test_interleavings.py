@@ -15,7 +15,7 @@ from tocsin.model.identity import MessageId
 from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import PutEdge, RemoveEdge, RemoveService
-from tocsin.semantics.interest.edge import Edge
+from tocsin.semantics.interest.ino import Edge
 
 EVERY = sorted(PROTOCOLS)
 WITH_HISTORY = ["cin", "din", "hin-din"]  # these are not bounded, and reach everybody

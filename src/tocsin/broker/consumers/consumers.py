@@ -10,12 +10,12 @@ from tocsin.broker.consumers.secrets import Secrets
 from tocsin.broker.consumers.sink_secrets import SinkSecrets, secrets_of
 from tocsin.broker.settings import Settings
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.flow.pull_points import pull_point_of
+from tocsin.flow.addressing import pull_point_of
 from tocsin.mediation.operations import EndStatus
+from tocsin.model.access import Secret
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Pairs, SubscriptionId
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret
 from tocsin.model.subscription import Endpoint, Form, Subscription
 from tocsin.routing.consent import Patience
 from tocsin.store.database import Store

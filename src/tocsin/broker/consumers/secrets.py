@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from tocsin.client.answers import ClientError
 from tocsin.client.signatures import ID, SIGNATURE, TIMESTAMP, key_of, signature
 from tocsin.delivery.courier import CannotDress
+from tocsin.model.access import Secret
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret
 from tocsin.model.subscription import Endpoint
 from tocsin.store import secrets
 from tocsin.wire.addresses import literal, origin, place

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 from tocsin.broker.consumers.secrets import Secrets
+from tocsin.model.access import is_of_a_sink
 from tocsin.model.identity import SubscriptionId
-from tocsin.model.secret import is_of_a_sink
 from tocsin.model.subscription import Subscription
 
 Subscriptions = Mapping[SubscriptionId, Subscription]

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import Flow, normalise, unmade, with_meaning
-from tocsin.flow.pull_points import pulled_by
-from tocsin.matching.known import Known
+from tocsin.matching.catalogue import Known
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification

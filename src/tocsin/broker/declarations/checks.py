@@ -9,16 +9,14 @@ from pyoxigraph import NamedNode
 
 from tocsin.markup import xml
 from tocsin.markup.xml import MarkupError
-from tocsin.matching.known import Known, cycle_in
-from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
+from tocsin.matching.catalogue import Known, cycle_in
+from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, Withdrawn
 from tocsin.model.filters import AllOf, AnyOf, Filter, Graph, InBox, Not
-from tocsin.model.lifting import Lifting
-from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import InformationSpace, check_space
-from tocsin.semantics.descriptions import n_triples
 from tocsin.semantics.interest.producers import is_of_world
-from tocsin.semantics.known_names import known_names
+from tocsin.semantics.rdf import n_triples
+from tocsin.semantics.suggestions import known_names
 
 MOST_SPACES = 1_000
 MOST_PRODUCERS = 100_000

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tocsin.broker.declarations.checks import boxes_in, check_among, formed, is_known, no_such_space
 from tocsin.broker.kernels import warmed
 from tocsin.broker.pull_points.service import Waited
-from tocsin.matching.known import Known
-from tocsin.matching.resolving import resolve
+from tocsin.matching.catalogue import Known
+from tocsin.matching.resolution import resolve
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_point, space_of
-from tocsin.model.declared import Declaration, Hierarchy, Producer, Withdrawn
+from tocsin.model.declarations import Declaration, Hierarchy, Producer, Withdrawn
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.identity import Node as NodeName

@@ -13,14 +13,12 @@ from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.suspension import tell_suspended
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graphs.reading import query_of
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration, Withdrawn
+from tocsin.markup.graphs.queries import query_of
+from tocsin.matching.catalogue import Known
+from tocsin.model.declarations import Declaration, Lifting, Ontology, Withdrawn
 from tocsin.model.filters import Filter, Graph
 from tocsin.model.identity import SubscriptionId
-from tocsin.model.lifting import Lifting
 from tocsin.model.notification import Notification
-from tocsin.model.ontology import Ontology
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.semantics.concepts.concept_model import ConceptModel

@@ -9,10 +9,10 @@ from typing import NamedTuple, cast
 from tocsin.broker.engines.sending import Waits, own_lanes, turn
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import LAST_INDEX, Entry, Place, weight
+from tocsin.flow.addressing import addressed_to, pulled_by
 from tocsin.flow.flow import Flow, normalise, unmade
-from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.matching.engine import matches
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification

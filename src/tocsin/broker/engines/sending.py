@@ -17,7 +17,7 @@ from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place, Undeliverable
 from tocsin.flow.flow import unmade
 from tocsin.flow.lifetime import too_late
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.model.delivery import Delivery, Outcome, Result
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.notification import Notification

@@ -21,7 +21,7 @@ from tocsin.broker.implicit.turn import Forget, Here
 from tocsin.broker.settings import ImplicitSettings
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.documents.ports.implicit_port import Changes, Published, Running
-from tocsin.flow.services import check_told, door_of
+from tocsin.flow.addressing import check_told, door_of
 from tocsin.model.identity import SECOND, Instant, MessageId
 from tocsin.model.names import Topic
 from tocsin.model.refusal import Refusal
@@ -29,8 +29,7 @@ from tocsin.routing.implicit.messages import Copy, Forward, Message, Publish
 from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import Changing
-from tocsin.semantics.interest.labels import topic_of
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service, topic_of
 from tocsin.semantics.interest.world import World
 from tocsin.store.implicit import ImplicitTables, Publication, Residing
 from tocsin.wire.http_client import HttpClient

@@ -16,7 +16,7 @@ from tocsin.mediation.ws.notifier_messages import notify_request
 from tocsin.model.identity import SECOND
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.routing.implicit.messages import Copy, Forward, Granted, Handled, gone
-from tocsin.semantics.interest.part import Entry
+from tocsin.semantics.interest.partition import Entry
 from tocsin.store.errors import StoreError
 from tocsin.store.implicit_outbox import Kind, Outbox, Outgoing
 from tocsin.wire.answer import Answer

@@ -8,7 +8,7 @@ from tocsin.broker.implicit.shell import Shell
 from tocsin.broker.implicit.turn import Here, Item, Report
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.interest.part import Entry, Part
+from tocsin.semantics.interest.partition import Entry, Part
 from tocsin.wire.peer_messages import SKEW, Batch, Registering, Taken
 
 

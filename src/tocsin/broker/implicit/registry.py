@@ -12,9 +12,8 @@ from tocsin.documents.ports.implicit_port import Changes
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.changes import CastVote, Change, Changing, PutEdge, PutService, RemoveEdge, RemoveService
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.part import Entry, Part, entry_of, part_of
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
+from tocsin.semantics.interest.partition import Entry, Part, entry_of, part_of
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import World
 from tocsin.store.errors import DatabaseFailed, StoreError

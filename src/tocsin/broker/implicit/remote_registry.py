@@ -16,8 +16,8 @@ from tocsin.broker.implicit.peers import Link
 from tocsin.delivery.retry import delay, describe
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.interest.part import Entry, Part
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
+from tocsin.semantics.interest.partition import Entry, Part
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.store.errors import StoreError
 from tocsin.store.implicit import ImplicitTables

@@ -13,7 +13,7 @@ from tocsin.broker.implicit.registry import Registry
 from tocsin.broker.implicit.shell import Shell
 from tocsin.broker.implicit.turn import Join, Leave
 from tocsin.documents.ports.port import Seen
-from tocsin.flow.services import door_of
+from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
 from tocsin.model.filters import ForNotifier
@@ -22,8 +22,8 @@ from tocsin.model.names import Topic
 from tocsin.model.refusal import OUR_FAULT, Refusal
 from tocsin.model.subscription import Endpoint, Form, Subscription
 from tocsin.routing.implicit.messages import Copy
-from tocsin.semantics.interest.service import Service
-from tocsin.semantics.known_names import known_names
+from tocsin.semantics.interest.ino import Service
+from tocsin.semantics.suggestions import known_names
 from tocsin.store.errors import StoreError
 from tocsin.store.implicit import Residing
 from tocsin.wire.peer_messages import Registering

@@ -26,7 +26,7 @@ from tocsin.routing.implicit.messages import (
     gone,
 )
 from tocsin.routing.implicit.notifier import Notifier
-from tocsin.semantics.interest.part import Entry
+from tocsin.semantics.interest.partition import Entry
 from tocsin.store.implicit import CopyKind, CopyRow, Publication, Residing, State, Writing
 from tocsin.store.implicit_outbox import Kind, Outgoing
 

@@ -18,10 +18,10 @@ from tocsin.documents.ports.implicit_port import Published
 from tocsin.documents.ports.interactions_port import Ask, Fetched, SeenInteraction, SeenRequest, Tell, Told
 from tocsin.model import names
 from tocsin.model.identity import Instant, MessageId, Pairs
+from tocsin.model.interactions import Also, Choice, Interaction, Request
 from tocsin.model.names import Topic
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import Also, Choice, Interaction, Request
 from tocsin.routing.implicit.protocols import DEFAULT, protocol
 from tocsin.routing.interaction import (
     Pattern,
@@ -32,8 +32,7 @@ from tocsin.routing.interaction import (
     together,
     told_by_rule,
 )
-from tocsin.semantics.interest.labels import topic_of
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service, topic_of
 from tocsin.semantics.interest.world import World
 from tocsin.store.requests import RequestTable
 

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from tocsin.broker.quantities import duration_text
 from tocsin.documents.ports.interactions_port import SeenInteraction, SeenRequest
 from tocsin.model.identity import Instant, after
+from tocsin.model.interactions import NO_DATA, Act, Interaction, Request
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import NO_DATA, Act, Interaction, Request
 from tocsin.routing.interaction import pattern
 from tocsin.store.errors import StoreError
 from tocsin.store.requests import RequestTable

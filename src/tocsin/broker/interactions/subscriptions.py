@@ -4,10 +4,10 @@ from msgspec.structs import replace
 
 from tocsin.broker.interactions.records import Records
 from tocsin.broker.interactions.ways import Ways
+from tocsin.model.interactions import Request
 from tocsin.model.refusal import Refusal
-from tocsin.model.request import Request
 from tocsin.routing.interaction import pattern
-from tocsin.semantics.interest.labels import topic_of
+from tocsin.semantics.interest.ino import topic_of
 from tocsin.semantics.interest.world import World
 
 

@@ -9,19 +9,18 @@ from msgspec.structs import replace
 
 from tocsin.documents.ports.implicit_port import ImplicitPort, Published, Running
 from tocsin.documents.subscriptions import SubscribeRequest
-from tocsin.flow.pull_points import PULL_POINTS
+from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Subscribe
-from tocsin.model.copies import Copy, Message
 from tocsin.model.filters import DESCEND, AttributeIs, Filter, TopicIs
 from tocsin.model.identity import Instant, MessageId, Node, Pairs
 from tocsin.model.names import Topic
-from tocsin.model.notification import Notification, Payload
+from tocsin.model.notification import Copy, Message, Notification, Payload
 from tocsin.model.paths import EVENTS
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Position, Subscription
 from tocsin.routing.implicit.protocols import DIRECT
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 
 _NOWHERE = Position(Node(""), 0)
 

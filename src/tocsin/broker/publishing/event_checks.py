@@ -1,13 +1,12 @@
 """Event graphs at the door: what says to be RDF must be an event that the ontologies allow."""
 
-from tocsin.matching.event_graphs import SMALL, read_once
-from tocsin.matching.evidence import Evidence
-from tocsin.matching.known import Known
-from tocsin.model.lifting import Lifting
+from tocsin.matching.catalogue import Known
+from tocsin.matching.evidence import SMALL, Evidence, read_once
+from tocsin.model.declarations import Lifting
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.events.event_checks import check_event
-from tocsin.semantics.events.event_reading import syntax_of
+from tocsin.semantics.events.event_documents import syntax_of
+from tocsin.semantics.events.event_graph import check_event
 
 _RDF_XML, _ROOT = "application/rdf+xml", "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from tocsin.broker.engines.embedded import bytes_of, matchable
+from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import with_meaning
-from tocsin.flow.pull_points import pulled_by
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import Engine, Matched, matches
-from tocsin.matching.judging import Undecided
-from tocsin.matching.known import Known
-from tocsin.model.declared import Declaration
+from tocsin.matching.judge import Undecided
+from tocsin.model.declarations import Declaration
 from tocsin.model.filters import NOTHING
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification

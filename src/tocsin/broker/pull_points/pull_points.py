@@ -9,8 +9,8 @@ from tocsin.broker.engines.embedded import readable
 from tocsin.broker.pull_points.feeds import Feeding, Feeds
 from tocsin.broker.pull_points.pull_point import PullPoint
 from tocsin.broker.settings import Settings
+from tocsin.flow.addressing import addressed_to, pulled_by
 from tocsin.flow.lifetime import overdue
-from tocsin.flow.pull_points import addressed_to, pulled_by
 from tocsin.mediation.operations import Held
 from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.settings import Settings
-from tocsin.flow.pull_points import PULL_POINTS, pull_point_of
+from tocsin.flow.addressing import PULL_POINTS, pull_point_of
 from tocsin.mediation.operations import CreatePullPoint, Held, Pulled, Renew, Subscribe
 from tocsin.model.filters import NOTHING, TopicIs
 from tocsin.model.identity import SECOND, Instant, after

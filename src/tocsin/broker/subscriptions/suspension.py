@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from tocsin.broker.engines.sending import Sending
 from tocsin.broker.pull_points.pull_points import PullPoints
-from tocsin.flow.pull_points import pulled_by
+from tocsin.flow.addressing import pulled_by
 from tocsin.markup import xml
 from tocsin.mediation.dialects import BY_NAME
 from tocsin.model.identity import Instant, MessageId

@@ -9,10 +9,10 @@ from uuid import uuid4
 from tocsin.broker.engines.sending import Sending
 from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.pull_points.pull_points import PullPoints
-from tocsin.flow.pull_points import pulled_by
+from tocsin.flow.addressing import pulled_by
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import matches_filters
-from tocsin.matching.judging import Undecided
-from tocsin.matching.known import Known
+from tocsin.matching.judge import Undecided
 from tocsin.mediation.ws.onvif_properties import initialised
 from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification

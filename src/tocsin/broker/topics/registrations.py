@@ -11,8 +11,7 @@ from tocsin.broker.topics import upstream as _upstream
 from tocsin.mediation.operations import RegisterPublisher
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.refusal import Refusal
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint, Subscription
+from tocsin.model.subscription import Endpoint, Registration, Subscription
 from tocsin.routing.demand import (
     Demand,
     Destroy,

@@ -10,9 +10,9 @@ from tocsin.broker.engines.sending import Sending
 from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topic_counts import TopicCounts
 from tocsin.broker.topics.topic_space import TopicSpace
+from tocsin.matching.catalogue import Known
 from tocsin.matching.index.topics import TopicIndex
-from tocsin.matching.known import Known
-from tocsin.matching.resolving import as_said
+from tocsin.matching.resolution import as_said
 from tocsin.mediation.operations import RegisterPublisher
 from tocsin.mediation.ws import draft_properties
 from tocsin.mediation.ws.properties import (
@@ -25,9 +25,8 @@ from tocsin.model import names
 from tocsin.model.filters import Filter, TopicIs
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.names import QName, Topic
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Subscription
-from tocsin.model.topic_set import TopicNamespace, TopicSet
+from tocsin.model.subscription import Registration, Subscription
+from tocsin.model.topics import TopicNamespace, TopicSet
 from tocsin.routing.demand import allows
 from tocsin.store.database import Store
 

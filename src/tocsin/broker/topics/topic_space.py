@@ -9,7 +9,7 @@ from tocsin.model import names
 from tocsin.model.filters import Filter, TopicIs
 from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_set import TopicNamespace, TopicSet
+from tocsin.model.topics import TopicNamespace, TopicSet
 from tocsin.store.errors import StoreError
 from tocsin.store.topic_namespaces import TopicNamespaceTable
 

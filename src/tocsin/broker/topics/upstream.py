@@ -12,8 +12,7 @@ from tocsin.mediation.ws.properties import topic_expression_element, topics_expr
 from tocsin.model.identity import Instant, Pairs, after
 from tocsin.model.names import Topic
 from tocsin.model.refusal import Refusal
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint
+from tocsin.model.subscription import Endpoint, Registration
 from tocsin.routing.demand import Failed, Failure, Message, Operation, Send, Subscribed, Succeeded
 from tocsin.wire.answer import Answer
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from tocsin.broker.engines.embedded import readable
 from tocsin.documents.ports.interactions_port import Fetched
+from tocsin.flow.addressing import addressed_to
 from tocsin.flow.lifetime import overdue
-from tocsin.flow.pull_points import addressed_to
 from tocsin.model.identity import Instant
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tocsin.broker.engines.embedded import readable
 from tocsin.documents.ports.trace_port import Found, Heard, Sought
-from tocsin.flow.pull_points import addressed_to
+from tocsin.flow.addressing import addressed_to
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal

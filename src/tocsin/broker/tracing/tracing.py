@@ -16,12 +16,12 @@ from tocsin.broker.engines.sending import Sending
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.tracing import trace_lookup as finding
 from tocsin.documents.ports.trace_port import Account, Accounts, Found, Heard, Newest, Outcome, SeenSubscription, Sought
-from tocsin.flow.pull_points import pulled_by
+from tocsin.flow.addressing import pulled_by
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import matches
-from tocsin.matching.explain.explaining import Explanation, explain
-from tocsin.matching.explain.parts import count, leaf
-from tocsin.matching.judging import Judge, Undecided
-from tocsin.matching.known import Known
+from tocsin.matching.explain.explanation import count, leaf
+from tocsin.matching.explain.filters import Explanation, explain
+from tocsin.matching.judge import Judge, Undecided
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal

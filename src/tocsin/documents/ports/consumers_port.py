@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from tocsin.model.secret import Secret
+from tocsin.model.access import Secret
 
 
 class Asked(Protocol):

@@ -11,7 +11,7 @@ from tocsin.model.notification import Payload
 from tocsin.routing.implicit.messages import Copy
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import Change, Changing
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.world import World
 
 Changes = Sequence[Change] | Callable[[World], Sequence[Change]]

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from tocsin.model.interactions import Also, Interaction, Profile, Request
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification, Payload
-from tocsin.model.request import Also, Interaction, Profile, Request
 
 
 class Ask(Struct, frozen=True):

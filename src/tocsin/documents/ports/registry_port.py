@@ -6,8 +6,8 @@ from typing import Protocol
 from tocsin.mediation.operations import RegisterPublisher
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import QName, Topic
-from tocsin.model.registration import Registration
-from tocsin.model.topic_set import TopicNamespace, TopicSet
+from tocsin.model.subscription import Registration
+from tocsin.model.topics import TopicNamespace, TopicSet
 
 
 class RegistryPort(Protocol):

@@ -5,7 +5,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-from tocsin.matching.explain.explaining import Explanation
+from tocsin.matching.explain.filters import Explanation
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 

@@ -35,7 +35,7 @@ from tocsin.doors.api.topics import TOPICS, TopicHandlers
 from tocsin.doors.api.traces import TRACE, TraceHandlers
 from tocsin.doors.api.world import WORLD, WorldHandlers
 from tocsin.doors.gate import Gate
-from tocsin.matching.resolving import as_said
+from tocsin.matching.resolution import as_said
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.mediation.times import timestamp

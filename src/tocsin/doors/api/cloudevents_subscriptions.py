@@ -11,12 +11,12 @@ from starlette.responses import Response
 from tocsin.documents import cloudevents_subscriptions as ce_documents
 from tocsin.documents.cloudevents_subscriptions import Asked, Credential
 from tocsin.documents.ports.port import Broker
-from tocsin.matching.resolving import as_said
+from tocsin.matching.resolution import as_said
 from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.graph_forms import SYNTAXES
 from tocsin.mediation.operations import Subscribe
+from tocsin.model.access import Secret, sink_secret
 from tocsin.model.refusal import Refusal
-from tocsin.model.secret import Secret, sink_secret
 from tocsin.model.subscription import Subscription
 
 PATH = "/api/cloudevents/subscriptions"

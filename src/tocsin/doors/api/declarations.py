@@ -12,9 +12,9 @@ from tocsin.documents import declarations as d
 from tocsin.documents.ports.port import Broker
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.queries import asked_limit
-from tocsin.model.declared import Withdrawn
+from tocsin.model.declarations import Withdrawn
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.known_names import known_names
+from tocsin.semantics.suggestions import known_names
 
 SPACES, TYPES, CATEGORIES, PRODUCERS = "/api/spaces", "/api/types", "/api/categories", "/api/producers"
 

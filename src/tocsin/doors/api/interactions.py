@@ -19,9 +19,9 @@ from tocsin.documents.ports.port import Broker
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.queries import asked_limit, asked_whole, whole_number
 from tocsin.mediation.ce import cloudevents
+from tocsin.model.interactions import Interaction
+from tocsin.model.interactions import Request as Asked
 from tocsin.model.notification import Notification
-from tocsin.model.request import Interaction
-from tocsin.model.request import Request as Asked
 from tocsin.routing.interaction import PATTERNS
 
 # What somebody published must not run as a page of ours.

@@ -18,7 +18,7 @@ from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.queries import asked_limit, asked_wait, asked_whole_or_none
 from tocsin.doors.api.streams import EventStream, Visit
 from tocsin.doors.waiting import while_connected
-from tocsin.matching.resolving import as_said
+from tocsin.matching.resolution import as_said
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.wire.asgi import only

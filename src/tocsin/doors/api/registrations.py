@@ -8,7 +8,7 @@ from tocsin.documents.ports.port import Broker
 from tocsin.documents.registrations import RegisterRequest, RegistrationDocument
 from tocsin.documents.subscriptions import Page
 from tocsin.model.refusal import Refusal
-from tocsin.model.registration import Registration
+from tocsin.model.subscription import Registration
 from tocsin.wire.asgi import read_body
 
 

@@ -13,13 +13,11 @@ from tocsin.documents.ports.port import Broker
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.declarations import named
 from tocsin.doors.api.queries import asked_flag
-from tocsin.model.declared import Declaration, Withdrawn
+from tocsin.model.declarations import Declaration, Withdrawn
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.concepts.ontology_reading import read_ontology
-from tocsin.semantics.concepts.ontology_writing import write_ontology
-from tocsin.semantics.events.lifting_json import lifting_of_json
-from tocsin.semantics.events.lifting_writing import write_lifting
-from tocsin.semantics.known_names import known_names
+from tocsin.semantics.concepts.ontology_documents import read_ontology, write_ontology
+from tocsin.semantics.events.lifting_json import lifting_of_json, write_lifting
+from tocsin.semantics.suggestions import known_names
 from tocsin.wire.asgi import read_body
 
 Found = TypeVar("Found")

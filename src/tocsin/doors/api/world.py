@@ -20,7 +20,7 @@ from tocsin.documents.world_changes import merged, placed, replaced, runs_still
 from tocsin.doors.api.queries import asked_flag, asked_limit, asked_whole
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import changes as c
-from tocsin.semantics.interest.edge import Edge, Key, Vote
+from tocsin.semantics.interest.ino import Edge, Key, Vote
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import World
 from tocsin.semantics.interest.world_forms import MEDIA_TYPES, media_type, read_world, write_world

@@ -3,9 +3,8 @@
 import msgspec
 
 from tocsin.lab.benches._messages import ID, ID_DIGITS
-from tocsin.model.copies import Copy, Message
 from tocsin.model.identity import Instant, MessageId
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Copy, Message, Payload
 
 ROOT, TOPIC = "observer", "Alarm"
 DATA = "x" * 1000

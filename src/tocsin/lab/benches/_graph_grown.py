@@ -21,8 +21,8 @@ from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph, Vertex
 
 if TYPE_CHECKING:
-    from tocsin.matching.graphs.desk import Desk
     from tocsin.matching.graphs.index import GraphIndex
+    from tocsin.matching.graphs.workspace import Desk
 
 ROUNDS = 10
 
@@ -67,7 +67,7 @@ def graphs_grown(workload: str, count: int, seed: int, events: int) -> GraphsGro
 
 
 def measured(workload: str, count: int, seed: int, events: int) -> GraphsGrown:
-    from tocsin.matching.graphs.desk import Desk  # here, for it loads numba
+    from tocsin.matching.graphs.workspace import Desk  # here, for it loads numba
 
     drawn = WORKLOADS[workload](seed)
     given, desk = list(drawn.events(events)), Desk()

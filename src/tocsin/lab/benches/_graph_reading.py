@@ -10,12 +10,10 @@ from msgspec import json
 
 from tocsin.lab.benches._matching import Work, over
 from tocsin.markup import xml
-from tocsin.model.lifting import LiftedArc, Lifting, LiteralAt, ThingAt
-from tocsin.model.ontology import Ontology
+from tocsin.model.declarations import LiftedArc, Lifting, LiteralAt, Ontology, ThingAt
 from tocsin.semantics.concepts.concept_model import ConceptModel
+from tocsin.semantics.events.event_documents import MEDIA_TYPES, Syntax, read_event, read_events_nquads, write_event
 from tocsin.semantics.events.event_graph import EventGraph
-from tocsin.semantics.events.event_reading import read_event, read_events_nquads
-from tocsin.semantics.events.event_writing import MEDIA_TYPES, Syntax, write_event
 from tocsin.semantics.events.lifting import lift
 
 SYNTAXES: tuple[Syntax, ...] = ("n-triples", "turtle", "json-ld", "rdf-xml")

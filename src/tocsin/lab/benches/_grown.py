@@ -16,8 +16,8 @@ from tocsin.lab.bench import Timing, race
 from tocsin.lab.benches._matching import matches, once
 from tocsin.lab.workload import MIXED
 from tocsin.lab.workload_files import made, told
+from tocsin.markup.content import condition_of
 from tocsin.matching.engine import Engine
-from tocsin.matching.reading import condition_of
 from tocsin.matching.warming import warm
 
 ROUNDS = 10

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from tocsin.lab.race import Timing, race
 from tocsin.lab.workload_files import one_by_one
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import Engine
-from tocsin.matching.index.statistics import NO_STATISTICS, Statistics
-from tocsin.matching.known import Known
+from tocsin.matching.index.combination import NO_STATISTICS, Statistics
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 

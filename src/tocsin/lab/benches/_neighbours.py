@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterator
 from random import Random
 
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import World
 

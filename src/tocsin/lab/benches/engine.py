@@ -15,9 +15,9 @@ from tocsin.lab.benches._grown import Grown, exponent, grown
 from tocsin.lab.benches._matching import LEAST, ONE_BY_ONE, check, engine_of, over, race_by_cpu, up_to, wanted
 from tocsin.lab.workload import MIXED
 from tocsin.lab.workload_files import made, one_by_one, told
+from tocsin.matching.catalogue import Known
 from tocsin.matching.engine import Engine
 from tocsin.matching.index.compiled import Compiled, compiled
-from tocsin.matching.known import Known
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 from tocsin.platform.collector import patient_collector

@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from tocsin.semantics.interest import world_json
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 
 HIN_AS_CIN, BETWEEN = "CIN = HIN < DIN", "CIN < HIN < DIN"

@@ -11,8 +11,7 @@ from msgspec import Struct
 
 from tocsin.lab.experiment import Progress
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 from tocsin.sim.implicit import disseminate
 from tocsin.sim.tally import Tally

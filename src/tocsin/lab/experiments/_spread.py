@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from tocsin.lab.experiments._disasters import SCENARIOS, Scenario, world_of
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 from tocsin.sim.clock import Clock, Delay, between
 from tocsin.sim.implicit import Network, disseminate

@@ -12,9 +12,8 @@ from typing import NamedTuple, NoReturn
 from msgspec import Struct
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graphs._formulas import Asked
-from tocsin.markup.graphs._names import is_datatype
-from tocsin.markup.graphs._words import Words
+from tocsin.markup.graphs._filters import Asked
+from tocsin.markup.graphs._names import Words, is_datatype
 from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, PatternArc, PatternVertex, Test
 
 MOST_ALTERNATIVES = 32

@@ -1,9 +1,8 @@
 """Triples of SPARQL 1.1 (s4.2), read as arcs and classes."""
 
 from tocsin.markup.graphs._assembly import Node, Said, SaidArc
-from tocsin.markup.graphs._names import Names
-from tocsin.markup.graphs._words import Words
-from tocsin.markup.graphs.literal_values import RDF
+from tocsin.markup.graphs._names import Names, Words
+from tocsin.markup.graphs.literals import RDF
 
 _TYPE = f"{RDF}type"
 _PATHS = frozenset("^!(/|*+?")

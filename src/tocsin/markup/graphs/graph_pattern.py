@@ -4,7 +4,7 @@ from typing import Literal, Union
 
 from msgspec import Struct
 
-from tocsin.model.literal import Value
+from tocsin.markup.graphs.literals import Value
 
 HOME = "_:H"
 Comparator = Literal["<", "<=", ">", ">=", "=", "!="]

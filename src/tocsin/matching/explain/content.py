@@ -2,8 +2,7 @@
 
 from typing import assert_never
 
-from tocsin.markup.cesql_terms import Term, names_in, value_of
-from tocsin.markup.cesql_values import EvaluationError
+from tocsin.markup.cesql_terms import EvaluationError, Term, names_in, value_of
 from tocsin.markup.conditions import (
     Attribute,
     Compare,
@@ -19,13 +18,12 @@ from tocsin.markup.conditions import (
     Some,
     XmlPath,
 )
-from tocsin.matching.conditions import Values, ValuesAt, compares, holds, number
+from tocsin.markup.content import Values, ValuesAt, compares, condition_of, holds, number
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.explain.parts import Part, Room, Telling, leaf
+from tocsin.matching.explain.explanation import Part, Room, Telling, leaf
 from tocsin.matching.explain.wording import Prefixes, condition_text, constant_text, filter_text, listed, path_text
 from tocsin.matching.filters import document_for, values_for
-from tocsin.matching.judging import Undecided
-from tocsin.matching.reading import condition_of
+from tocsin.matching.judge import Undecided
 from tocsin.model.filters import Content
 from tocsin.model.subscription import Subscription
 

@@ -3,13 +3,11 @@
 from typing import assert_never
 
 from tocsin.markup.graphs.graph_pattern import HOME
-from tocsin.markup.graphs.reading import query_of
+from tocsin.markup.graphs.queries import query_of
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.explain.parts import Part, leaf
-from tocsin.matching.explain.wording import filter_text, listed
-from tocsin.matching.explain.wording_graphs import Short, term_text, test_text, vertex_text
-from tocsin.matching.graph_searching import budget_for
-from tocsin.matching.graphs.furthest import (
+from tocsin.matching.explain.explanation import Part, leaf
+from tocsin.matching.explain.wording import Short, filter_text, listed, term_text, test_text, vertex_text
+from tocsin.matching.graphs.partial_match import (
     FailedTest,
     Furthest,
     NoArc,
@@ -20,8 +18,8 @@ from tocsin.matching.graphs.furthest import (
     Used,
     furthest,
 )
-from tocsin.matching.graphs.search import Bindings, find
-from tocsin.matching.judging import Undecided
+from tocsin.matching.graphs.search import Bindings, budget_for, find
+from tocsin.matching.judge import Undecided
 from tocsin.model.filters import Graph
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph

@@ -1,6 +1,7 @@
 """Filters and conditions in words, for those who asked for them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from tocsin.markup import cesql_terms as terms
@@ -19,6 +20,8 @@ from tocsin.markup.conditions import (
     Some,
     XmlPath,
 )
+from tocsin.markup.graphs.graph_pattern import All, Any, Compared, Like, Opposite, Spoken, Test
+from tocsin.markup.graphs.literals import Kind, Value
 from tocsin.mediation.expressions import BoxAsSaid, box_text
 from tocsin.model.content_topic import write_box, write_point
 from tocsin.model.filters import (
@@ -39,6 +42,7 @@ from tocsin.model.filters import (
 )
 from tocsin.model.names import QName
 from tocsin.model.space import Coordinate, Dimension, InformationSpace, Interval, Side
+from tocsin.semantics.events.event_graph import Vertex
 
 LONGEST = 120
 _CATEGORY = "category:"
@@ -149,7 +153,7 @@ def condition_text(condition: Condition, prefixes: Prefixes) -> str:
         case Negated(negated):
             return f"not({condition_text(negated, prefixes)})"
         case Computed(term, outcome):
-            return term_text(term) if outcome else f"NOT ({term_text(term)})"
+            return sql_text(term) if outcome else f"NOT ({sql_text(term)})"
         case _:
             assert_never(condition)
 
@@ -159,7 +163,7 @@ def _inside(condition: Condition, prefixes: Prefixes) -> str:
     return f"({text})" if isinstance(condition, Every | Some) else text
 
 
-def term_text(term: Term) -> str:
+def sql_text(term: Term) -> str:
     """CloudEvents SQL."""
     match term:
         case terms.Literal(value):
@@ -175,9 +179,9 @@ def term_text(term: Term) -> str:
         case terms.Like(liked, pattern):
             return f"{_operand(liked)} LIKE {constant_text(pattern)}"
         case terms.In(wanted, elements):
-            return f"{_operand(wanted)} IN ({', '.join(map(term_text, elements))})"
+            return f"{_operand(wanted)} IN ({', '.join(map(sql_text, elements))})"
         case terms.Call(name, arguments):
-            return f"{name}({', '.join(map(term_text, arguments))})"
+            return f"{name}({', '.join(map(sql_text, arguments))})"
         case terms.Chain(first, rest):
             return " ".join((_operand(first), *(f"{how} {_operand(each)}" for how, each in rest)))
         case _:
@@ -186,7 +190,7 @@ def term_text(term: Term) -> str:
 
 def _operand(term: Term) -> str:
     is_one = isinstance(term, terms.Literal | terms.Identifier | terms.Call)
-    return term_text(term) if is_one else f"({term_text(term)})"
+    return sql_text(term) if is_one else f"({sql_text(term)})"
 
 
 def path_text(path: Path, prefixes: Prefixes) -> str:
@@ -221,3 +225,62 @@ def _prefixed(name: str, prefixes: Prefixes) -> str:
     if not name.startswith("{") or not brace or namespace not in prefixes:
         return name
     return f"{prefixes[namespace]}:{local}" if prefixes[namespace] else local
+
+
+Short = Callable[[str], str]  # an IRI as people know it
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def test_text(test: Test) -> str:
+    """What follows `is` or `is not`."""
+    match test:
+        case Compared(how, value):
+            return f"{how} {value_text(value)}"
+        case Like(regex, flags):
+            return f"like /{shortened(regex)}/{flags}"
+        case Spoken(language):
+            return f"in the language {language}"
+        case All(tests):
+            return " and ".join(map(_nested, tests))
+        case Any(tests):
+            return " or ".join(map(_nested, tests))
+        case Opposite(negated):
+            return f"not ({test_text(negated)})"
+        case _:
+            assert_never(test)
+
+
+def _nested(test: Test) -> str:
+    return f"({test_text(test)})" if isinstance(test, All | Any) else test_text(test)
+
+
+def value_text(value: Value) -> str:
+    match value.kind:
+        case Kind.NUMBER:
+            return number_text(value.number)
+        case Kind.BOOLEAN:
+            return constant_text(bool(value.number))
+        case Kind.TIME:
+            return _time_text(value.number)
+        case Kind.STRING:
+            return constant_text(value.text)
+    return shortened(value.text)
+
+
+def _time_text(seconds: float) -> str:
+    try:
+        return (_EPOCH + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+    except OverflowError:  # of a year with five digits
+        return f"{number_text(seconds)} s"
+
+
+def vertex_text(vertex: Vertex, short: Short) -> str:
+    """A literal by what it says, a thing by its name, or by its classes where it has none."""
+    if vertex.lexical is not None:
+        return constant_text(vertex.lexical)
+    name = term_text(vertex.term, short)
+    return f"{name} ({' and '.join(map(short, vertex.classes))})" if vertex.term.startswith("_:") else name
+
+
+def term_text(term: str, short: Short) -> str:
+    return short(term[1:-1]) if term.startswith("<") else shortened(term)

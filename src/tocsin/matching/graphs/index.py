@@ -1,4 +1,4 @@
-"""All graph patterns of a node, found at once by the event graph they are in."""
+"""How often statements of events have a property and a class: the rarest is looked for first."""
 
 from __future__ import annotations
 
@@ -11,17 +11,50 @@ from numpy.typing import NDArray
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery
 from tocsin.matching.graphs import layout as at
-from tocsin.matching.graphs.desk import Desk
+from tocsin.matching.graphs.event_arrays import Loaded, Loader
 from tocsin.matching.graphs.kernel import Ints
-from tocsin.matching.graphs.loading import Loader
-from tocsin.matching.graphs.names import Names
+from tocsin.matching.graphs.pools import Names
 from tocsin.matching.graphs.predicates import PredicateHeader, Predicates
-from tocsin.matching.graphs.rates import Rates
-from tocsin.matching.graphs.steps import leaves_of, steps_of
-from tocsin.matching.graphs.trie import Trie
-from tocsin.matching.index.columns import Columns
+from tocsin.matching.graphs.trie import Trie, leaves_of, steps_of
+from tocsin.matching.graphs.workspace import Desk
+from tocsin.matching.index.postings import Columns
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph
+
+SAMPLED = 64  # of so many events one is counted
+MOST = 100_000  # pairs
+GUESS = 0.5
+
+
+class Rates:
+    """Kept while a node runs: what came later is filed by what was seen before."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._events = 0
+        self._counts: dict[tuple[int, int], int] = {}
+
+    def see(self, loaded: Loaded, loader: Loader) -> None:
+        self._events += 1
+        if self._events % SAMPLED != 1 or len(self._counts) > MOST:
+            return
+        self._seen += 1
+        sets_at, sets = loader.classes.arrays()
+        ways_at, ways = loader.ways.arrays()
+        sources, along, targets = loaded.arcs.tolist()
+        del sources
+        classes = loaded.vertexes[at.CLASSES]
+        for way, target in zip(along, targets, strict=True):
+            known = int(classes[target])
+            for prop in ways[ways_at[way] : ways_at[way + 1]].tolist():
+                for each in (at.ANY, *sets[sets_at[known] : sets_at[known + 1]].tolist()):
+                    self._counts[prop, each] = self._counts.get((prop, each), 0) + 1
+
+    def rate(self, prop: int, predicate: int) -> float:
+        if not self._seen:
+            return GUESS
+        return (self._counts.get((prop, predicate), 0) + GUESS) / (self._seen + 1)
+
 
 NONE = -1
 _NOBODY: Ints = np.zeros(0, np.int32)

@@ -15,10 +15,10 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tocsin.markup.graphs.graph_pattern import All, Any, Compared, Like, Opposite, PatternVertex, Spoken, Test
+from tocsin.markup.graphs.literals import Kind
 from tocsin.matching.graphs import layout as at
 from tocsin.matching.graphs.pools import Pool
-from tocsin.matching.index.columns import Columns
-from tocsin.model.literal import Kind
+from tocsin.matching.index.postings import Columns
 
 COMPARATORS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "=": 4, "!=": 5}
 TWO_OPERANDS = 4  # words of a comparison

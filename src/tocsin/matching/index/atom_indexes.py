@@ -1,23 +1,78 @@
-"""The indexes, one for each kind of atom: each says by number which of its atoms hold of a notification."""
+"""Which graph patterns the event graph of a notification has, by number."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from tocsin.markup.conditions import Attribute, Compare, Exists, JsonPath, Path, XmlPath
+from tocsin.markup.graphs.queries import query_of
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.index.atoms import Atom
 from tocsin.matching.index.boxes import BoxIndex
-from tocsin.matching.index.holding import Holding
-from tocsin.matching.index.json_walk import JsonWalk
+from tocsin.matching.index.postings import Holding
 from tocsin.matching.index.topics import TopicIndex
-from tocsin.matching.index.value_index import ValueIndex
+from tocsin.matching.index.value_index import JsonWalk, ValueIndex
 from tocsin.matching.index.xml_index import XmlIndex
-from tocsin.matching.known import Known
-from tocsin.model.filters import InBox, ProducerIs, TopicIs, TypeIs
+from tocsin.model.filters import Graph, InBox, ProducerIs, TopicIs, TypeIs
+
+if TYPE_CHECKING:
+    from tocsin.matching.graphs.index import GraphIndex
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+class Graphs:
+    """Without any pattern there is no index: a process in which nobody asks for one does not load numba."""
+
+    def __init__(self, index: GraphIndex | None = None) -> None:
+        self._index = index
+
+    def add(self, atom: int, asked: Atom) -> None:
+        assert isinstance(asked, Graph)
+        if self._index is None:
+            from tocsin.matching.graphs.index import GraphIndex
+
+            self._index = GraphIndex()
+        self._index.add(atom, query_of(asked))
+
+    def remove(self, atom: int, asked: Atom) -> None:
+        assert isinstance(asked, Graph) and self._index is not None
+        self._index.remove(atom, query_of(asked))
+        if not len(self._index):
+            self._index = None
+
+    def match(self, evidence: Evidence, holding: Holding) -> None:
+        if self._index is None or (event := evidence.graph) is None:
+            return
+        found = self._index.match(event, evidence.known.concepts)
+        holding.arrays.append(found.atoms)
+        if len(found.undecided):  # of one alternative, while another was found
+            holding.doubtful.append(np.setdiff1d(found.undecided, found.atoms))
+
+    def __bool__(self) -> bool:
+        return self._index is not None
+
+    def arrays(self) -> tuple[bytes, dict[str, NDArray[Any]]]:
+        """All that a match reads, and a head that says what is in it: empty without any pattern."""
+        if self._index is None:
+            return b"", {}
+        header, arrays = self._index.arrays()
+        return _encode(header), arrays
+
+    @classmethod
+    def from_arrays(cls, head: bytes, arrays: Mapping[str, NDArray[Any]]) -> Graphs:
+        if not head:
+            return cls()
+        from tocsin.matching.graphs.index import GraphHeader, GraphIndex
+
+        return cls(GraphIndex.from_arrays(msgspec.msgpack.decode(head, type=GraphHeader), arrays))
 
 
 class AtomIndex(Protocol):

@@ -19,11 +19,10 @@ from tocsin.markup.conditions import (
     Some,
     XmlPath,
 )
-from tocsin.markup.graphs.reading import query_of
-from tocsin.matching.conditions import number
+from tocsin.markup.content import condition_of, number
+from tocsin.markup.graphs.queries import query_of
 from tocsin.matching.cover.boxes import boxes_cover
 from tocsin.matching.cover.topics import topics_cover
-from tocsin.matching.reading import condition_of
 from tocsin.mediation.soap.namespaces import SOAP_NAMESPACES, TOCSIN
 from tocsin.model.filters import (
     AllOf,

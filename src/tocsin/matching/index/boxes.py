@@ -228,7 +228,7 @@ def _untouched(*shape: int) -> Words:
 
 
 def _kernel() -> Kernel:
-    from tocsin.matching.index.box_kernel import places_inside  # here, for a process without boxes does not load numba
+    from tocsin.matching.index.kernel import places_inside  # here, for a process without boxes does not load numba
 
     return places_inside
 

@@ -12,21 +12,17 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tocsin.markup.conditions import Comparator, Compare, Constant, Exists, Path
+from tocsin.matching.catalogue import Known
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.index import atom_indexes
-from tocsin.matching.index.atom_indexes import AtomIndex
+from tocsin.matching.index.atom_indexes import AtomIndex, Graphs
 from tocsin.matching.index.atoms import terms_of
 from tocsin.matching.index.boxes import BoxHeader, BoxIndex
-from tocsin.matching.index.combination import Combination
-from tocsin.matching.index.combining import STANDING, Matcher
-from tocsin.matching.index.graph_atoms import Graphs
+from tocsin.matching.index.combination import NO_STATISTICS, STANDING, Combination, Matcher, Statistics
 from tocsin.matching.index.postings import Filed
-from tocsin.matching.index.statistics import NO_STATISTICS, Statistics
-from tocsin.matching.known import Known
-from tocsin.matching.services import notifier_of
 from tocsin.model.filters import ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import SubscriptionId
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Subscription, notifier_of
 
 VERSION = 2
 Arrays = Mapping[str, NDArray[Any]]

@@ -1,19 +1,111 @@
-"""The terms filed under each number: one stretch of the same arrays each, in the order of their bounds.
+"""Rows as columns of numbers, which grow by a quarter; places that were given back are taken first."""
 
-What a level allows is the first part of a stretch; of an atom, which holds or not, all of it. With a term stands the
-second of its conditions, so that most that fail are not looked at any further. A stretch that is full moves to one with
-twice the room.
-"""
+from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.matching.index.columns import Columns
-
 _LEAST = 64
+
+
+class Columns:
+    """A column may hold several numbers a row."""
+
+    def __init__(self, **kinds: type[np.generic] | tuple[type[np.generic], int]) -> None:
+        self._columns: dict[str, NDArray[Any]] = {name: _zeros(_LEAST, kind) for name, kind in kinds.items()}
+        self.end = 0  # of the rows, those given back among them
+        self._room = _LEAST
+        self._free: list[int] = []
+
+    @classmethod
+    def of(cls, columns: Mapping[str, NDArray[Any]]) -> Columns:
+        """Full, to begin with."""
+        made = cls()
+        made._columns = dict(columns)
+        made.end = made._room = min(map(len, columns.values()))
+        return made
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """As it is now: growing replaces it."""
+        return self._columns[name]
+
+    def __len__(self) -> int:
+        return self.end - len(self._free)
+
+    def take(self) -> int:
+        if self._free:
+            return self._free.pop()
+        if self.end == self._room:
+            self._room += max(_LEAST, self._room // 4)
+            for name, column in self._columns.items():
+                more = np.zeros((self._room - len(column), *column.shape[1:]), column.dtype)
+                self._columns[name] = np.concatenate((column, more))
+        self.end += 1
+        return self.end - 1
+
+    def give_back(self, row: int) -> None:
+        self._free.append(row)
+
+    def arrays(self) -> Iterable[NDArray[Any]]:
+        return self._columns.values()
+
+
+def _zeros(rows: int, kind: type[np.generic] | tuple[type[np.generic], int]) -> NDArray[Any]:
+    if isinstance(kind, tuple):
+        return np.zeros((rows, kind[1]), kind[0])
+    return np.zeros(rows, kind)
+
+
+Numbers = NDArray[np.int32]
+Levels = NDArray[np.float64]
+ALWAYS = 0  # the atom that always holds
+HOLDS = 0.0  # the level of an atom that holds
+_NO_NUMBERS: Numbers = np.zeros(0, np.int32)
+
+
+class Holding:
+    """Levels, by number; limits of sides, many at once; atoms that hold, many at once; and those few of which an index
+    could not tell. No number is there twice.
+
+    An atom with a number holds or not. An ordered comparison has none: it holds if the level of its side reaches its
+    bound. A side is a path with a direction, and has a number like an atom.
+    """
+
+    __slots__ = ("arrays", "doubtful", "levels", "limits", "sides")
+
+    def __init__(self) -> None:
+        self.levels = {ALWAYS: HOLDS}
+        self.sides: Numbers = _NO_NUMBERS
+        self.limits: Sequence[float] = ()
+        self.arrays: list[Numbers] = []
+        self.doubtful: list[Numbers] = []
+
+    def hold(self, atoms: Iterable[int]) -> None:
+        for atom in atoms:
+            self.levels[atom] = HOLDS
+
+    def reach(self, levels: dict[int, float]) -> None:
+        """Of several values at a path the one that reaches furthest counts."""
+        for number, level in levels.items():
+            if level > self.levels.get(number, -inf):
+                self.levels[number] = level
+
+    def limited(self) -> tuple[Numbers, Levels]:
+        """The sides whose limits were found many at once, and these."""
+        return self.sides, np.array(self.limits, np.float64)
+
+    def reached(self) -> tuple[Numbers, Levels]:
+        """All other numbers that have a level, and these."""
+        numbers = np.array(list(self.levels), np.int32)
+        levels = np.array(list(self.levels.values()), np.float64)
+        if not self.arrays:
+            return numbers, levels
+        numbers = np.concatenate((numbers, *self.arrays))
+        return numbers, np.concatenate((levels, np.full(len(numbers) - len(levels), HOLDS)))
 
 
 class Filed(NamedTuple):

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec import Struct
 
 from tocsin.markup.conditions import Compare, Condition, Constant, Every, Exists, Negated, Some, XmlPath
-from tocsin.matching.conditions import compares, holds, number
+from tocsin.markup.content import compares, holds, number
 
 _FEW = 16  # for so many intervals an array is not worth its overhead
 _K = TypeVar("_K")

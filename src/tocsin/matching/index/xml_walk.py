@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from tocsin.markup.conditions import Step, XmlPath
+from tocsin.markup.content import leaves, names_of, string_value, text_nodes
 from tocsin.markup.xml import Element
 from tocsin.matching.index.xml_predicates import Predicates
-from tocsin.matching.xml_values import leaves, names_of, string_value, text_nodes
 
 MOST_KEPT = 65_536
 LONGEST_KEPT = 1024

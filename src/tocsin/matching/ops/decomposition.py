@@ -1,19 +1,142 @@
-"""The decomposition of Messmer and Bunke (IEEE TKDE 12(2), 2000), the rival in Fig. 8 (b) of the OPS paper.
+"""What the parts of decomposed patterns are looked for in: events, and other patterns."""
 
-Patterns are cut into parts down to single vertexes, and patterns share the parts they have in common. An event is
-matched from below: the places of a part are those of its two halves that are disjoint and linked as they must be.
-"""
-
+from collections import defaultdict
+from collections.abc import Mapping
 from itertools import product
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
-from tocsin.markup.graphs.graph_pattern import GraphPattern
-from tocsin.matching.ops.halving import halves
-from tocsin.matching.ops.part_views import EventView, Label, Link, PatternView, View, label_of, links_of
+from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, PatternVertex
+from tocsin.matching.graphs.definition import equal, fits
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph
+
+EQUAL = ""  # in place of a property: the values are equal
+
+
+class Label(Struct, frozen=True):
+    """All that a single vertex asks for, with the properties of its arcs to itself."""
+
+    vertex: PatternVertex
+    loops: frozenset[str]
+
+    @property
+    def is_home(self) -> bool:
+        return self.vertex.name == HOME
+
+
+class Link(Struct, frozen=True):
+    source: int
+    property: str
+    target: int
+
+    def moved(self, to: Mapping[int, int]) -> "Link":
+        return link(to[self.source], self.property, to[self.target])
+
+
+def link(source: int, property_: str, target: int) -> Link:
+    """Equality has no direction, so it is always written in the same."""
+    if property_ == EQUAL and source > target:
+        source, target = target, source
+    return Link(source, property_, target)
+
+
+def label_of(pattern: GraphPattern, at: int) -> Label:
+    """Without the name: variables with different names ask for the same."""
+    asked = pattern.vertexes[at]
+    loops = frozenset(arc.property for arc in pattern.arcs if arc.source == arc.target == at)
+    nameless = PatternVertex("" if at else HOME, tuple(sorted(set(asked.classes))), asked.constant, asked.tests)
+    return Label(nameless, loops)
+
+
+def links_of(pattern: GraphPattern, vertexes: frozenset[int]) -> frozenset[Link]:
+    arcs = [link(arc.source, arc.property, arc.target) for arc in pattern.arcs if arc.source != arc.target]
+    equals = [link(left, EQUAL, right) for left, right in pattern.equal]
+    return frozenset(each for each in (*arcs, *equals) if each.source in vertexes and each.target in vertexes)
+
+
+class View(Protocol):
+    size: int
+
+    def has(self, label: Label, at: int) -> bool: ...
+
+    def linked(self, source: int, property_: str, target: int) -> bool: ...
+
+
+class EventView:
+    """Up to subsumption, as Definition 1 has it."""
+
+    def __init__(self, event: EventGraph, model: ConceptModel) -> None:
+        self.size, self._event, self._model = len(event.vertexes), event, model
+        self._arcs = {
+            (arc.source, above, arc.target) for arc in event.arcs for above in model.properties_above(arc.property)
+        }
+
+    def has(self, label: Label, at: int) -> bool:
+        return (
+            label.is_home <= (at == 0)
+            and fits(label.vertex, self._event.vertexes[at], self._model)
+            and all((at, loop, at) in self._arcs for loop in label.loops)
+        )
+
+    def linked(self, source: int, property_: str, target: int) -> bool:
+        if property_ == EQUAL:
+            return equal(self._event.vertexes[source], self._event.vertexes[target], by_value=True)
+        return (source, property_, target) in self._arcs
+
+
+class PatternView:
+    """To the letter: a part is shared when it asks for the same."""
+
+    def __init__(self, pattern: GraphPattern) -> None:
+        self.size = len(pattern.vertexes)
+        self._labels = [label_of(pattern, at) for at in range(self.size)]
+        self._links = links_of(pattern, frozenset(range(self.size)))
+
+    def has(self, label: Label, at: int) -> bool:
+        return self._labels[at] == label
+
+    def linked(self, source: int, property_: str, target: int) -> bool:
+        return link(source, property_, target) in self._links
+
+
+Vertexes = frozenset[int]
+
+
+def halves(vertexes: Vertexes, links: frozenset[Link]) -> tuple[Vertexes, Vertexes]:
+    """One branch of a spanning tree is cut off, the one nearest to half of the vertexes; or what is not connected."""
+    parents = _spanning_tree(vertexes, links)
+    if len(parents) < len(vertexes):
+        connected = frozenset(parents)
+        return connected, vertexes - connected
+    branches = _branches(parents)
+    root = next(iter(parents))
+    cut = min((at for at in parents if at != root), key=lambda at: abs(2 * len(branches[at]) - len(vertexes)))
+    return vertexes - branches[cut], frozenset(branches[cut])
+
+
+def _spanning_tree(vertexes: Vertexes, links: frozenset[Link]) -> dict[int, int]:
+    """From each vertex to its parent, parents first; the root is its own."""
+    beside: defaultdict[int, set[int]] = defaultdict(set)
+    for each in links:
+        beside[each.source].add(each.target)
+        beside[each.target].add(each.source)
+    root = min(vertexes)
+    parents, queue = {root: root}, [root]
+    for at in queue:
+        for other in sorted(beside[at] - parents.keys()):
+            parents[other] = at
+            queue.append(other)
+    return parents
+
+
+def _branches(parents: dict[int, int]) -> dict[int, set[int]]:
+    branches = {at: {at} for at in parents}
+    for at, parent in reversed(parents.items()):
+        branches[parent] |= branches[at]
+    return branches
+
 
 BUDGET = 2_000_000  # pairs of places that are tried for one part
 

@@ -45,7 +45,7 @@ from tocsin.model.filters import (
 )
 from tocsin.model.names import QName
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_expression import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression
 
 TOPIC = f"{DIALECT}topic"
 OURS = (TOPIC, CONTENT_TOPIC, TYPE, ACTION, PRODUCER, XPATH, ITEMS, JSONPATH, SPARQL, GRAPH_PATTERN)

@@ -30,8 +30,7 @@ from tocsin.mediation.ws.properties import (
 from tocsin.model.filters import Content, Filter, InBox, ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import Instant
 from tocsin.model.names import QName
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint, Subscription
+from tocsin.model.subscription import Endpoint, Registration, Subscription
 
 _NIL = b' xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:nil="true"'
 

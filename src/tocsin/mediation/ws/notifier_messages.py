@@ -20,9 +20,8 @@ from tocsin.mediation.soap.entries import Found, children, only_child, text_of, 
 from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_NAMESPACES
 from tocsin.mediation.soap.payloads import NOT_XML, XML_TYPE, checked_media_type, is_xml
 from tocsin.mediation.soap.soap import Envelope
-from tocsin.model.copies import Copy, Message
 from tocsin.model.identity import Instant, MessageId, Pairs
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Copy, Message, Payload
 from tocsin.model.refusal import Reason, Refusal
 
 NAME = "notifier"

@@ -31,9 +31,8 @@ from tocsin.model.filters import (
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.names import QName, Topic, qname
 from tocsin.model.refusal import Refusal
-from tocsin.model.registration import Registration
-from tocsin.model.subscription import Endpoint, Subscription
-from tocsin.model.topic_set import TopicSet
+from tocsin.model.subscription import Endpoint, Registration, Subscription
+from tocsin.model.topics import TopicSet
 
 BR = "http://docs.oasis-open.org/wsn/br-2"
 RL = "http://docs.oasis-open.org/wsrf/rl-2"

@@ -7,8 +7,7 @@ from tocsin.markup.xml import Element, MarkupError
 from tocsin.mediation.soap.entries import text_of
 from tocsin.model.names import NAMESPACE, NCNAME, QName, Topic, qname
 from tocsin.model.refusal import Refusal
-from tocsin.model.topic_expression import parse_concrete_topic
-from tocsin.model.topic_set import Branch, DeclaredTopic, TopicNamespace, TopicSet
+from tocsin.model.topics import Branch, DeclaredTopic, TopicNamespace, TopicSet, parse_concrete_topic
 
 T1 = "http://docs.oasis-open.org/wsn/t-1"
 MEDIA_TYPE = "application/xml"

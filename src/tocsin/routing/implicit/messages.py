@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from tocsin.model.copies import Copy as Copy
-from tocsin.model.copies import Message as Message
 from tocsin.model.identity import Instant, MessageId
+from tocsin.model.notification import Copy as Copy
+from tocsin.model.notification import Message as Message
 
 PUBLICATION = ""  # stands for a copy's id where the root has the message from its own service
 

@@ -4,9 +4,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from graphlib import CycleError, TopologicalSorter
 from typing import Protocol
 
-from tocsin.model.ontology import MetaStatement
+from tocsin.model.declarations import MetaStatement
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.concepts.ontology_vocabulary import (
+from tocsin.semantics.concepts.vocabulary import (
     DATATYPE_PROPERTY,
     LITERAL,
     LITERAL_NAMES,
@@ -14,7 +14,7 @@ from tocsin.semantics.concepts.ontology_vocabulary import (
     THING,
     THING_NAMES,
 )
-from tocsin.semantics.known_names import known_names
+from tocsin.semantics.suggestions import known_names
 
 Hierarchy = Mapping[str, tuple[str, ...]]
 Ends = Mapping[str, tuple[tuple[str, str], ...]]

@@ -1,21 +1,132 @@
-"""The concept model (OPS s3.2): all ontologies together."""
+"""How the terms of ontologies are written and read: by prefix, or bare below an empty prefix."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
-from tocsin.model.ontology import MetaStatement, Ontology, Parents
+from tocsin.model.declarations import MetaStatement, Ontology, Parents
+from tocsin.model.refusal import Refusal
 from tocsin.semantics.concepts import concept_checks as checks
-from tocsin.semantics.concepts.concept_names import Names
-from tocsin.semantics.concepts.concept_statements import ends_by_property
-from tocsin.semantics.concepts.ontology_vocabulary import (
+from tocsin.semantics.concepts.vocabulary import (
+    ANYTHING,
     CLASSES,
+    DATATYPE_PROPERTY,
     DATATYPES,
     LITERAL,
     LITERAL_NAMES,
+    OBJECT_PROPERTY,
     PROPERTIES,
+    THING,
     THING_NAMES,
+    USUAL_PREFIXES,
     canonical,
 )
+from tocsin.semantics.suggestions import known_names
+
+_LOCAL = re.compile(r"[\w.~%-]*")
+_PREFIXED = re.compile(r"([^\s:<>\"'?]*):([^\s<>\"]*)")
+
+
+class Names:
+    """Of a prefix that two ontologies use for two namespaces, the first one's counts; they come in order of names. The
+    usual prefixes of RDF and OWL are what they are."""
+
+    def __init__(self, ontologies: Iterable[Ontology] = ()) -> None:
+        self._of: dict[str, dict[str, None]] = {}  # namespaces of a prefix, in order
+        for each in ontologies:
+            for prefix, namespace in each.prefixes:
+                self._of.setdefault(prefix, {}).setdefault(namespace)
+        declared = {prefix: next(iter(namespaces)) for prefix, namespaces in self._of.items()}
+        self.prefixes: Mapping[str, str] = MappingProxyType({**declared, **USUAL_PREFIXES})
+        self._by_namespace = {namespace: prefix for prefix, namespace in reversed(list(self.prefixes.items()))}
+        self._longest = max(map(len, self._by_namespace), default=0)
+
+    def short(self, iri: str) -> str:
+        """As people know it: the longest namespace gives the prefix."""
+        for end in range(min(len(iri), self._longest), 0, -1):
+            prefix = self._by_namespace.get(iri[:end])
+            if prefix is not None and _LOCAL.fullmatch(iri, end):
+                return f"{prefix}:{iri[end:]}" if prefix else iri[end:]
+        return f"<{iri[:300]}>"
+
+    def resolve(self, text: str, prefixes: Mapping[str, str], terms: Collection[str]) -> str:
+        if text.startswith("<") and text.endswith(">"):
+            return canonical(text[1:-1])
+        if (found := _PREFIXED.fullmatch(text)) is None:
+            return self._bare(text, prefixes, terms)
+        namespace = prefixes.get(found[1]) or self.prefixes.get(found[1])
+        if namespace is None:
+            known = known_names(found[1], sorted({*prefixes, *self.prefixes} - {""}))
+            raise Refusal(
+                "unknown-name", f"{text[:200]}: there is no prefix {found[1]!r}; {known}. Write an IRI as <...>"
+            )
+        return canonical(namespace + found[2])
+
+    def _bare(self, name: str, prefixes: Mapping[str, str], terms: Collection[str]) -> str:
+        if (own := prefixes.get("")) is not None:
+            return canonical(own + name)
+        for namespace in self._of.get("", ()):
+            if namespace + name in terms:
+                return namespace + name
+        known = known_names(name, sorted(filter(lambda each: ":" not in each, map(self.short, terms))))
+        raise Refusal("unknown-name", f"there is no term {name[:200]!r}; {known}. Write others as prefix:name or <IRI>")
+
+
+MOST_STATEMENTS = 200_000
+Ends = frozenset[tuple[str, str]]  # the classes of subject and object, ANYTHING where none is stated
+NOTHING: Ends = frozenset()
+
+
+def ends_by_property(
+    ordered: Iterable[str], parents: Mapping[str, tuple[str, ...]], statements: Iterable[MetaStatement]
+) -> dict[str, tuple[tuple[str, str], ...]]:
+    """For each property, of which those above come first.
+
+    A property that states no domain has the domains of those above it; so with ranges. Where they state none either,
+    it applies to every thing, and to all values that its kind permits.
+    """
+    own: dict[str, set[tuple[str, str]]] = {}
+    for each in statements:
+        own.setdefault(each.property, set()).add((each.subject, each.object))
+    stated: dict[str, Ends] = {}
+    kinds: dict[str, frozenset[str]] = {OBJECT_PROPERTY: frozenset({THING}), DATATYPE_PROPERTY: frozenset({LITERAL})}
+    made, count = {}, 0
+    for name in ordered:
+        above = parents[name]
+        inherited = NOTHING.union(*(stated[each] for each in above))
+        stated[name] = _stated(own.get(name, set()), inherited)
+        kinds.setdefault(name, frozenset().union(*(kinds[each] for each in above)))
+        made[name] = _filled(stated[name], kinds[name] or frozenset({THING, LITERAL}))
+        count += len(made[name])
+        if count > MOST_STATEMENTS:
+            raise Refusal("too-large", f"the ontologies have more than {MOST_STATEMENTS:,} meta-statements; say less")
+    return made
+
+
+def _stated(own: set[tuple[str, str]], inherited: Ends) -> Ends:
+    """Domains and ranges that come apart (from two documents, or one from a property above) are all combined."""
+    whole = {ends for ends in own if ANYTHING not in ends}
+    domains = {subject for subject, object_ in own if object_ == ANYTHING != subject}
+    ranges = {object_ for subject, object_ in own if subject == ANYTHING != object_}
+    if not (whole or domains or ranges):
+        return inherited
+    if not (domains or ranges):
+        return frozenset(whole)
+    subjects = domains or {subject for subject, _ in inherited} or {ANYTHING}
+    objects = ranges or {object_ for _, object_ in inherited} or {ANYTHING}
+    if len(subjects) * len(objects) > MOST_STATEMENTS:
+        raise Refusal("too-large", f"a property has more than {MOST_STATEMENTS:,} pairs of domain and range; say less")
+    return frozenset(whole | {(subject, object_) for subject in subjects for object_ in objects})
+
+
+def _filled(stated: Ends, values: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    filled = set[tuple[str, str]]()
+    for subject, object_ in stated or {(ANYTHING, ANYTHING)}:
+        objects = values if object_ == ANYTHING else (object_,)
+        filled.update((THING if subject == ANYTHING else subject, each) for each in objects)
+    return tuple(sorted(filled))
+
 
 MOST_REMEMBERED = 2_000_000  # names in closures, and answers; deep hierarchies have very many
 MOST_CLASSES = 16  # in an answer that is remembered

@@ -2,15 +2,15 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import msgspec
 from msgspec import Struct, field
 
-from tocsin.model.lifting import XSD_STRING, LiftedArc, Lifting, LiteralAt, Named, ThingAt
+from tocsin.model.declarations import XSD_STRING, LiftedArc, Lifting, LiteralAt, Named, ThingAt
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.ino_vocabulary import OWL, RDF, RDFS, XSD
-from tocsin.semantics.known_names import known_names
+from tocsin.semantics.suggestions import known_names
 
 LARGEST = 256 << 10  # bytes
 USUAL_PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}
@@ -119,3 +119,40 @@ def _target(target: str | _Target, names: _Names, where: str) -> LiteralAt | Nam
         names.fail(where, "a literal has a `datatype`, a thing has a `class`; keep one")
     arcs = tuple(_arcs(target.properties, names, f"{where}.properties"))
     return ThingAt(target.path, names.all(target.classes, f"{where}.class"), arcs, target.iri)
+
+
+def write_lifting(lifting: Lifting) -> bytes:
+    document: dict[str, Any] = {"syntax": lifting.syntax}
+    document |= {"types": list(lifting.types)} if lifting.types else {}
+    document |= {"namespaces": dict(lifting.namespaces)} if lifting.namespaces else {}
+    document |= {"strict": True} if lifting.strict else {}
+    return msgspec.json.encode(document | _thing_document(lifting.home))
+
+
+def _thing_document(thing: ThingAt) -> dict[str, Any]:
+    document: dict[str, Any] = {"path": thing.path}
+    document |= {"class": _names(thing.classes)} if thing.classes else {}
+    document |= {"iri": thing.iri} if thing.iri else {}
+    return document | ({"properties": _properties(thing.arcs)} if thing.arcs else {})
+
+
+def _properties(arcs: tuple[LiftedArc, ...]) -> dict[str, Any]:
+    found: dict[str, list[Any]] = {}
+    for each in arcs:
+        found.setdefault(f"<{each.property}>", []).append(_target_document(each.to))
+    return {name: several[0] if len(several) == 1 else several for name, several in found.items()}
+
+
+def _target_document(to: LiteralAt | Named | ThingAt) -> str | dict[str, Any]:
+    match to:
+        case LiteralAt(path, datatype):
+            return path if datatype == XSD_STRING else {"path": path, "datatype": f"<{datatype}>"}
+        case Named(iri, classes):
+            return {"named": f"<{iri}>"} | ({"class": _names(classes)} if classes else {})
+        case ThingAt():
+            return _thing_document(to)
+
+
+def _names(iris: tuple[str, ...]) -> str | list[str]:
+    written = [f"<{each}>" for each in iris]
+    return written[0] if len(written) == 1 else written

@@ -3,8 +3,7 @@
 from msgspec import Struct
 
 from tocsin.model.identity import Instant
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service, Vote
 
 
 class PutTopic(Struct, frozen=True, tag=True):

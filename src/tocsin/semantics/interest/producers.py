@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from tocsin.markup import xml
-from tocsin.model.declared import Hierarchy, Producer
+from tocsin.model.declarations import Hierarchy, Producer
+from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.ino_vocabulary import INO
-from tocsin.semantics.interest.service import Service
 from tocsin.semantics.interest.world import World
 from tocsin.semantics.interest.world_rdf import NOT_IN_XML
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.known_names import known_names
+from tocsin.semantics.suggestions import known_names
 
 LONGEST_NAME = 256
 DEEPEST = 64

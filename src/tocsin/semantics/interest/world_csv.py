@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.changes import Change, PutCategory, PutTopic
-from tocsin.semantics.interest.edge import Edge
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 from tocsin.semantics.interest.world_draft import Draft, tried
 

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutRules, PutService, PutTopic
-from tocsin.semantics.interest.edge import Edge, Key
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.ino import Edge, Key, Service
 from tocsin.semantics.interest.taxonomy import parents_first
 from tocsin.semantics.interest.world import World
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from importlib.resources import files
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import world_csv, world_json, world_rdf
@@ -86,3 +87,12 @@ _WRITERS: dict[str, Writer] = {
     "application/rdf+xml": partial(world_rdf.write, syntax="rdf-xml"),
     "application/n-triples": partial(world_rdf.write, syntax="n-triples"),
 }
+
+
+def demo_changes() -> tuple[Change, ...]:
+    data = files("tocsin.semantics").joinpath("demo", "disaster.json").read_bytes()
+    return world_json.read(data).changes
+
+
+def demo() -> World:
+    return World.of(demo_changes())

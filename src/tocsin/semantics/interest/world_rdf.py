@@ -1,10 +1,4 @@
-"""The world as RDF and OWL: Turtle, RDF/XML, N-Triples.
-
-As it is written, a category is an owl:Class under its parent, a topic an ino:Topic with skos:broader, a service an
-individual of its categories, an edge an ino:Interest with what is known of it. Ontologies that others wrote are read
-too: topics as skos:Concept, as classes under ino:Topic or as owl:ObjectProperty, and with the last an edge as the
-triple `category topic category`, which is the labelled graph of paper 000 s3.1, or as an OWL restriction (some values).
-"""
+"""What an RDF graph says of the world, whether it was written here or by others."""
 
 import re
 from collections.abc import Iterator
@@ -14,13 +8,172 @@ from pyoxigraph import BlankNode, Literal, NamedNode, RdfFormat, Triple, seriali
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import ino_vocabulary as v
-from tocsin.semantics.interest.changes import Change
-from tocsin.semantics.interest.edge import Edge, Vote
-from tocsin.semantics.interest.rdf_facts import Facts, written_instant
-from tocsin.semantics.interest.rdf_world_reader import RdfWorldReader
-from tocsin.semantics.interest.service import Service
+from tocsin.semantics.interest.changes import Change, PutCategory, PutRules, PutTopic
+from tocsin.semantics.interest.ino import QUORUM, Edge, Service, Vote
 from tocsin.semantics.interest.world import World
-from tocsin.semantics.interest.world_draft import tried
+from tocsin.semantics.interest.world_draft import Draft, tried
+from tocsin.semantics.rdf import Facts, Node, shown, written_instant
+
+INHERITED = ("topics", "categories")
+
+
+class RdfWorldReader:
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._topics = self._found_topics()
+        self._categories = self._found_categories()
+
+    def draft(self) -> Draft:
+        draft = Draft()
+        for node in self._facts:
+            if self._facts.is_a(node, v.ONTOLOGY):
+                self._read_rules(draft, node)
+        for node in self._topics:
+            draft.topic(shown(node), PutTopic(self._facts.name(node), self._parent(node)))
+        for node in self._categories:
+            owner = self._facts.text(node, v.OWNER) or None
+            draft.category(shown(node), PutCategory(self._facts.name(node), self._parent(node), owner))
+        services, edges = list(self._services()), list(self._edges())
+        for node, service in services:
+            draft.service(shown(node), service)
+        for edge in edges:
+            draft.edge(str(edge), edge)
+        if not (self._topics or self._categories or services or edges):
+            raise Refusal("malformed", f"there is nothing of a world in it: no owl:Class, {v.INO}Topic or Interest")
+        return draft
+
+    def _found_topics(self) -> dict[Node, None]:
+        """Those that are said to be topics, and the classes that are under ino:Topic at any depth."""
+        found = {
+            node: None
+            for node in self._facts
+            if self._facts.is_a(node, v.TOPIC, v.CONCEPT, v.OBJECT_PROPERTY) and not _reserved(node)
+        }
+        below: dict[Node, list[Node]] = {}
+        for node in self._facts:
+            for above in self._facts.nodes(node, v.SUBCLASS):
+                below.setdefault(above, []).append(node)
+        waiting = list(below.get(v.TOPIC, ()))
+        while waiting:
+            if (node := waiting.pop()) not in found:
+                found[node] = None
+                waiting += below.get(node, ())
+        return found
+
+    def _found_categories(self) -> dict[Node, None]:
+        return {
+            node: None
+            for node in self._facts
+            if isinstance(node, NamedNode)
+            and self._facts.is_a(node, v.CLASS, v.RDFS_CLASS)
+            and node not in self._topics
+            and not _reserved(node)
+        }
+
+    def _parent(self, node: Node) -> str | None:
+        words = v.SUBCLASS, v.SUBPROPERTY, v.BROADER
+        parents = {
+            self._facts.name(each): None
+            for each in self._facts.nodes(node, *words)
+            if isinstance(each, NamedNode) and not _reserved(each)
+        }
+        if len(parents) > 1:
+            raise Refusal("bad-world", f"{shown(node)} is under {' and '.join(parents)}; keep one parent")
+        return next(iter(parents), None)
+
+    def _read_rules(self, draft: Draft, node: Node) -> None:
+        quorum = self._facts.whole(node, v.QUORUM)
+        inherits = self._facts.texts(node, v.INHERITS)
+        if quorum is None and not inherits:
+            return
+        if any(each not in INHERITED for each in inherits):
+            raise Refusal("bad-world", f"{shown(node)}: ino:inherits is one of: {', '.join(INHERITED)}")
+        votes = QUORUM if quorum is None else quorum
+        draft.rules(shown(node), PutRules("topics" in inherits, "categories" in inherits, votes))
+
+    def _services(self) -> Iterator[tuple[Node, Service]]:
+        for node in self._facts:
+            types = [each for each in self._facts.nodes(node, v.TYPE) if not _reserved(each)]
+            declared = self._facts.is_a(node, v.SERVICE)
+            categories = [each for each in types if declared or each in self._categories]
+            if declared or (categories and node not in self._categories and node not in self._topics):
+                yield node, self._service(node, tuple(self._facts.name(each) for each in categories))
+
+    def _service(self, node: Node, categories: tuple[str, ...]) -> Service:
+        return Service(
+            self._facts.name(node),
+            categories,
+            dict(self._qualities(node)),
+            self._facts.texts(node, v.POLICY),
+            dict(self._tells(node)),
+            **{field: self._facts.text(node, word) for field, word in v.ADDRESSES.items()},
+        )
+
+    def _qualities(self, service: Node) -> Iterator[tuple[str, float]]:
+        for node in self._facts.nodes(service, v.QUALITY):
+            value = self._facts.number(node, v.VALUE)
+            if value is None:
+                raise Refusal("bad-world", f"{shown(service)}: a quality needs an ino:value")
+            yield self._facts.text(node, v.NAME), value
+
+    def _tells(self, service: Node) -> Iterator[tuple[str, str]]:
+        for node in self._facts.nodes(service, v.TELLS):
+            topic, told = self._facts.needed(node, v.ON_TOPIC), self._facts.needed(node, v.TOLD)
+            yield self._facts.name(topic), self._facts.name(told)
+
+    def _edges(self) -> Iterator[Edge]:
+        for node in self._facts:
+            if self._facts.is_a(node, v.INTEREST):
+                yield self._interest(node)
+            yield from self._labelled(node)
+            if node in self._categories:
+                yield from self._restricted(node)
+
+    def _interest(self, node: Node) -> Edge:
+        facts = self._facts
+        return Edge(
+            source=facts.name(facts.needed(node, v.FROM)),
+            topic=facts.name(facts.needed(node, v.ON_TOPIC)),
+            target=facts.name(facts.needed(node, v.TO)),
+            proposed_by=facts.text(node, v.PROPOSED_BY),
+            when=facts.instant(node, v.WHEN),
+            votes=tuple(map(self._vote, facts.nodes(node, v.VOTE))),
+            support=facts.number(node, v.SUPPORT),
+            confidence=facts.number(node, v.CONFIDENCE),
+            lift=facts.number(node, v.LIFT),
+            note=facts.text(node, v.COMMENT),
+        )
+
+    def _vote(self, node: Node) -> Vote:
+        facts = self._facts
+        agrees, when = facts.truth(node, v.AGREES), facts.instant(node, v.WHEN)
+        return Vote(facts.text(node, v.BY), agrees, when, facts.text(node, v.COMMENT))
+
+    def _labelled(self, node: Node) -> Iterator[Edge]:
+        """`category topic category`. What a topic joins that are no categories is not about interests."""
+        for word in self._facts.about(node):
+            if word in self._topics:
+                for target in self._facts.nodes(node, word):
+                    if node in self._categories or target in self._categories:
+                        yield self._between(node, word, target)
+
+    def _restricted(self, node: Node) -> Iterator[Edge]:
+        """`category subClassOf (topic some category)`, which is how OWL tools say it."""
+        for above in self._facts.nodes(node, v.SUBCLASS):
+            for word in self._facts.nodes(above, v.ON_PROPERTY):
+                if word in self._topics:
+                    yield self._between(node, word, self._facts.needed(above, v.SOME_VALUES))
+
+    def _between(self, source: Node, topic: Node, target: Node) -> Edge:
+        for end in (source, target):
+            if end not in self._categories:
+                raise Refusal("bad-world", f"{shown(end)} has an edge and is no category; declare it an owl:Class")
+        return Edge(self._facts.name(source), self._facts.name(topic), self._facts.name(target))
+
+
+def _reserved(node: Node) -> bool:
+    return isinstance(node, NamedNode) and node.value.startswith(v.RESERVED)
+
 
 Syntax = OneOf["turtle", "rdf-xml", "n-triples"]
 FORMATS: dict[Syntax, RdfFormat] = {
@@ -29,7 +182,6 @@ FORMATS: dict[Syntax, RdfFormat] = {
     "n-triples": RdfFormat.N_TRIPLES,
 }
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-Node = NamedNode | BlankNode
 
 
 def read(data: bytes, syntax: Syntax, *, onto: World | None = None, create: bool = False) -> tuple[Change, ...]:

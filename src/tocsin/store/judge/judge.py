@@ -12,7 +12,7 @@ from time import monotonic
 import msgspec
 
 from tocsin.matching.filters import is_judged
-from tocsin.matching.judging import Undecided
+from tocsin.matching.judge import Undecided
 from tocsin.model.filters import Content, Filter
 from tocsin.store.judge.costs import REST_SECONDS, Costs, LoopTime
 from tocsin.store.judge.process import READY, framed
