@@ -15,7 +15,7 @@ from websockets.asyncio.client import connect
 from tocsin.broker.node import Node
 from tocsin.broker.settings import load
 from tocsin.platform.serving import serving
-from tocsin.wire import _heads
+from tocsin.wire import _protocol as _heads
 
 pytestmark = pytest.mark.broker
 GOOD = envelope(notify("<a/>")).encode()

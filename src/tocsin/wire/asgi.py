@@ -19,8 +19,8 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
 _PACKED = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
-
 BODY_SECONDS = 30.0
+WHOLE = "tocsin.whole"  # in a scope whose body has come: it is received at once, without a timer
 
 
 class Disconnected(Exception):
@@ -29,16 +29,20 @@ class Disconnected(Exception):
 
 async def read_body(scope: Scope, receive: Receive, limit: int) -> bytes:
     """Refuses as soon as it is known that the body is too large; what follows is read and thrown away by the server."""
+    body = await (_received(receive, limit) if WHOLE in scope else _received_in_time(scope, receive, limit))
+    encoding = header(scope, b"content-encoding")
+    return _unpacked(body, encoding, limit) if encoding else body
+
+
+async def _received_in_time(scope: Scope, receive: Receive, limit: int) -> bytes:
     length = header(scope, b"content-length")
     if length.isdigit() and int(length) > limit:
         raise _too_large(limit)
     try:
         async with asyncio.timeout(BODY_SECONDS):
-            body = await _received(receive, limit)
+            return await _received(receive, limit)
     except TimeoutError:
         raise Refusal("too-slow", f"the body did not come within {BODY_SECONDS:.0f} seconds") from None
-    encoding = header(scope, b"content-encoding")
-    return _unpacked(body, encoding, limit) if encoding else body
 
 
 async def _received(receive: Receive, limit: int) -> bytes:

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 import resource
 import socket
 import ssl
@@ -15,7 +14,7 @@ from websockets.http11 import Request as Handshake
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
-from tocsin.wire._heads import BoundedHeads
+from tocsin.wire._protocol import BoundedHttp
 from tocsin.wire.asgi import Application, Receive, Scope, Send, send_reply
 from tocsin.wire.ending import no_more
 from tocsin.wire.errors import WireError
@@ -58,33 +57,10 @@ async def served(
 
 MOST_DESCRIPTORS = 65_536
 MOST_SAID = 1 << 16  # bytes in one message of a WebSocket's client
-_UPGRADE = re.compile(rb"\r\nupgrade(?=:[ \t]*h2c[ \t]*\r\n)", re.IGNORECASE)
-
-
-class _Protocol(BoundedHeads):
-    """Java's client offers HTTP/2 with its first request, body and all, and the parser would take that body for HTTP/2.
-
-    The offer need not be heard (RFC 9110 s7.8), so it is not.
-    """
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._peer = tls_extensions(transport)
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        if self._peer is not None:
-            self.scope["extensions"] = self._peer
-
-    def data_received(self, data: bytes) -> None:
-        if b"h2c" in data and (self.cycle is None or self.cycle.response_complete):
-            head, blank, body = data.partition(b"\r\n\r\n")
-            data = _UPGRADE.sub(b"\r\nx-offer", head + blank) + body
-        super().data_received(data)
 
 
 class _Socket(WebSocketsSansIOProtocol):
-    """Says of its caller what `_Protocol` says."""
+    """Says of its caller what `BoundedHttp` says."""
 
     def handle_connect(self, event: Handshake) -> None:
         super().handle_connect(event)
@@ -117,7 +93,7 @@ class _Server(uvicorn.Server):
         config = uvicorn.Config(
             self._admit,
             interface="asgi3",
-            http=_Protocol,
+            http=BoundedHttp,
             ws=_Socket,
             ws_max_size=MOST_SAID,
             ws_per_message_deflate=False,
