@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tocsin.broker.declarations import checks
 from tocsin.broker.declarations.checks import boxes_in, check_among, formed, graphs_in, is_known
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, ThingAt, Withdrawn
 from tocsin.model.filters import NOTHING, AllOf, AnyOf, Graph, InBox, Not, TypeIs
 from tocsin.model.refusal import Refusal
@@ -21,38 +21,38 @@ SERVICES = WorldProducers().update({"s": Service("s", ("x",), address="http://s"
 (SERVICE,) = (each for each in SERVICES.values() if each)
 
 
-def known(*what: Declaration) -> Known:
-    return Known(what)
+def known(*what: Declaration) -> Catalogue:
+    return Catalogue(what)
 
 
-def checked(what: Declaration, around: Known) -> Declaration:
+def checked(what: Declaration, around: Catalogue) -> Declaration:
     check_among(kept := formed(what), around)
     return kept
 
 
-def refused(what: Declaration, said: str, around: Known | None = None) -> str:
+def refused(what: Declaration, said: str, around: Catalogue | None = None) -> str:
     with pytest.raises(Refusal, match=said) as refusal:
-        checked(what, around or Known())
+        checked(what, around or Catalogue())
     return refusal.value.reason
 
 
 def test_what_is_well_is_kept() -> None:
     for what in (SPACE, PRODUCER):
-        assert checked(what, Known()) == what
+        assert checked(what, Catalogue()) == what
     assert checked(Withdrawn("space", "weather"), known(SPACE)) == Withdrawn("space", "weather")
 
 
 def test_a_hierarchy_is_kept_in_one_order_without_what_says_nothing() -> None:
     said = Hierarchy("types", (("b", ("a", "c", "a")), ("a", ()), ("aa", ("c",))))
-    assert checked(said, Known()) == Hierarchy("types", (("aa", ("c",)), ("b", ("a", "c"))))
+    assert checked(said, Catalogue()) == Hierarchy("types", (("aa", ("c",)), ("b", ("a", "c"))))
 
 
 def test_a_description_is_kept_as_triples_and_categories_once() -> None:
     said = Producer("http://p/", ("b", "a", "b"), description=b"<> a <urn:Z> .")
-    found = checked(said, Known())
+    found = checked(said, Catalogue())
     assert isinstance(found, Producer) and found.categories == ("b", "a")
     assert found.description.startswith(b"<http://p/> <") and found.description.endswith(b"<urn:Z> .\n")
-    relative = checked(Producer("/s", description=b"<#me> a <urn:Z> ."), Known())
+    relative = checked(Producer("/s", description=b"<#me> a <urn:Z> ."), Catalogue())
     assert isinstance(relative, Producer) and b"<urn:tocsin:producer#me>" in relative.description
 
 
@@ -73,7 +73,7 @@ def test_a_category_may_have_spaces_in_its_name_and_a_type_may_not() -> None:
     assert refused(Hierarchy("types", (("a b", ("c",)),)), "'a b' cannot name a type: types are asked") == "malformed"
     assert refused(Hierarchy("types", (("c", ("a b",)),)), "'a b' cannot name a type") == "malformed"
     categories = Hierarchy("categories", (("fire department", ("first aid",)),))
-    assert checked(categories, Known()) == categories
+    assert checked(categories, Catalogue()) == categories
 
 
 def test_a_description_is_bounded_as_it_is_kept() -> None:
@@ -146,11 +146,11 @@ ONTOLOGY, LIFTING = Ontology("o"), Lifting("l", "xml", ThingAt(".", ("urn:c",)))
 @pytest.mark.parametrize("what", [ONTOLOGY, LIFTING])
 def test_meaning_is_known_by_its_name(what: Ontology | Lifting) -> None:
     kind: Literal["ontology", "lifting"] = "ontology" if isinstance(what, Ontology) else "lifting"
-    assert checked(what, Known()) == what
-    assert is_known(what, known(what)) and not is_known(what, Known())
+    assert checked(what, Catalogue()) == what
+    assert is_known(what, known(what)) and not is_known(what, Catalogue())
     gone = Withdrawn(kind, what.name)
     assert checked(gone, known(what)) == gone
-    assert is_known(gone, Known()) and not is_known(gone, known(what))
+    assert is_known(gone, Catalogue()) and not is_known(gone, known(what))
     assert refused(gone, f"there is no {kind} '{what.name}'") == "unknown-name"
     for name in ("", "a/b", "-a", " ", "a" * 129):
         assert refused(replace(what, name=name), "cannot name a") == "malformed"

@@ -9,7 +9,7 @@ from tests.matching.graph_events import AUCTION, CHEAP, LIFTINGS, SELLING, patte
 
 from tocsin.broker.declarations.semantics import broken_by
 from tocsin.broker.publishing.event_checks import check_event_graph
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Ontology
 from tocsin.model.filters import AnyOf, Not
 from tocsin.model.identity import SubscriptionId
@@ -53,8 +53,8 @@ def test_each_filter_is_looked_at_once() -> None:
     assert time.process_time() - began < 5
 
 
-def known(strict: bool = False, *ontologies: Ontology) -> Known:
-    return Known((*ontologies, *(replace(each, strict=strict) for each in LIFTINGS)))
+def known(strict: bool = False, *ontologies: Ontology) -> Catalogue:
+    return Catalogue((*ontologies, *(replace(each, strict=strict) for each in LIFTINGS)))
 
 
 @pytest.mark.parametrize(

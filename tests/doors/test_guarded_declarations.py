@@ -6,7 +6,7 @@ import pytest
 
 from tocsin.documents.ports.port import Broker
 from tocsin.doors.guarded import Guarded
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.access import Principal, Right
 from tocsin.model.declarations import Declaration, Ontology, Producer
 from tocsin.model.filters import TopicIs
@@ -24,7 +24,7 @@ class Bare:
     base_url, body_limit, categories_of_world = "http://broker", 1000, True
 
     def __init__(self) -> None:
-        self.known = Known()
+        self.known = Catalogue()
 
     async def declare(self, what: Declaration) -> None:
         self.known.declare(what)

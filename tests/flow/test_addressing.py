@@ -2,7 +2,7 @@ import contextlib
 
 import pytest
 
-from tocsin.flow.addressing import check_told, door_of, told
+from tocsin.flow.addressing import check_event_for_service, door_of, event_for_service
 from tocsin.flow.flow import normalise
 from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import Topic, topic
@@ -32,7 +32,7 @@ def copy(to: str, data: Payload) -> Copy:
 def test_a_copy_is_read_from_the_log_as_it_was_said(name: str, data: Payload) -> None:
     where = topic("Disaster-Info")
     assert where is not None
-    headers, body = told(copy(name, data), where, "http://n/notifiers/IDER")
+    headers, body = event_for_service(copy(name, data), where, "http://n/notifiers/IDER")
     at = Position(Node("n"), 3)
     (found,) = normalise(Accepted(at, Instant(5), door_of(name), "cloudevents", headers, None, "cause", body))
     assert (found.id, found.addressee, found.topic, found.producer) == (NAME, name, where, "http://n/notifiers/IDER")
@@ -57,7 +57,7 @@ def test_other_doors_are_open_to_all() -> None:
 
 def checked(data: Payload, *attributes: tuple[str, str]) -> None:
     message = Message(NAME, "din", "IDER", "Disaster Info", data, Instant(10**18), attributes=attributes)
-    check_told(message, topic("Disaster-Info") or Topic(()), "http://n/notifiers/IDER")
+    check_event_for_service(message, topic("Disaster-Info") or Topic(()), "http://n/notifiers/IDER")
 
 
 @pytest.mark.parametrize("data", DATA, ids=lambda data: data.media_type or "none")

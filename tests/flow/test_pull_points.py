@@ -7,7 +7,7 @@ from tocsin.flow.addressing import addressed_to, pull_point_of, pulled_by
 from tocsin.flow.flow import Flow
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Endpoint, Subscription
-from tocsin.pipeline.hop import Seen, hop
+from tocsin.pipeline.hop import RecordResult, hop
 from tocsin.store.codec import encode
 from tocsin.store.declarations import Along
 
@@ -33,7 +33,7 @@ class Now:
         raise NotImplementedError
 
 
-def told(seen: Seen) -> list[tuple[list[str], list[str]]]:
+def told(seen: RecordResult) -> list[tuple[list[str], list[str]]]:
     return [
         ([each.id for each in one.matched], [each.match.subscription for each in one.deliveries]) for one in seen.told
     ]

@@ -14,7 +14,7 @@ from tocsin.lab.workload import CONTENT, MIXED, TOPICS, WEATHER, Kind, kinds, no
 from tocsin.lab.workload_files import made, one_by_one, read, told, write
 from tocsin.markup.conditions import Compare, Every
 from tocsin.markup.content import condition_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_point
 from tocsin.model.filters import Content, Filter
@@ -50,7 +50,7 @@ def test_fewer_are_the_beginning_of_more(kind: Kind) -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_what_is_written_is_read_again_and_the_engine_finds_what_is_expected(kind: Kind, tmp_path: Path) -> None:
     write(tmp_path, kind, (1500, 13), 3, nobody, expected=12)
-    known = Known(kind.declared)
+    known = Catalogue(kind.declared)
     asking, events = read(tmp_path, known)
     assert asking == made(kind, 1500, 3)[1]
     assert events[1::2] + events[12:] == told(kind, 13, 3)[1::2] + told(kind, 13, 3)[12:]
@@ -75,7 +75,7 @@ def test_every_second_notification_with_matches_is_made_for_a_subscription(kind:
 
 def test_without_expected_matches_the_files_have_what_the_benchmarks_are_given(tmp_path: Path) -> None:
     write(tmp_path, MIXED, (50, 20), 1, nobody, expected=0)
-    assert read(tmp_path, Known(MIXED.declared))[1] == told(MIXED, 20, 1)
+    assert read(tmp_path, Catalogue(MIXED.declared))[1] == told(MIXED, 20, 1)
 
 
 def test_declarations_say_what_filters_refer_to(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The values that a condition finds in one payload."""
 
 from tocsin.markup.content import ValuesAt
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import Topic
@@ -14,4 +14,4 @@ def values_in(media_type: str, data: bytes) -> ValuesAt:
     told = Notification(
         MessageId("m"), Position(Node("n"), 0), 0, Instant(0), "cloudevents", "c", "p", Topic(()), None, (), payload
     )
-    return Evidence(told, Known()).values
+    return Evidence(told, Catalogue()).values

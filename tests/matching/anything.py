@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.judge import Undecided
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_box
 from tocsin.model.declarations import Hierarchy, Producer
@@ -45,8 +45,8 @@ SOAP = "http://www.w3.org/2003/05/soap-envelope"
 NAMESPACES = (("a", "urn:a"), ("s", SOAP))
 
 
-def known() -> Known:
-    return Known(DECLARED)
+def known() -> Catalogue:
+    return Catalogue(DECLARED)
 
 
 class Contains:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from tests.matching.anything import LEAVES, NOTIFICATIONS
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import (
     Declaration,
     LiftedArc,
@@ -90,8 +90,8 @@ LIFTINGS = (
 DECLARED: tuple[Declaration, ...] = (AUCTION, *LIFTINGS)
 
 
-def known(*declared: Declaration) -> Known:
-    return Known((*DECLARED, *declared))
+def known(*declared: Declaration) -> Catalogue:
+    return Catalogue((*DECLARED, *declared))
 
 
 def pattern(text: str) -> Graph:

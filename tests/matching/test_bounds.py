@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 from tests.matching.anything import SPACE, Contains, known, xpath
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.index.atom_indexes import Values
+from tocsin.matching.index.atom_indexes import ValueAtoms
 from tocsin.matching.index.atoms import terms_of
-from tocsin.matching.index.postings import Holding
+from tocsin.matching.index.postings import HoldingAtoms
 from tocsin.matching.index.topics import ROOM
 from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import Content, Filter, TypeIs
@@ -52,23 +52,23 @@ def test_topic_expressions_that_are_hard_to_compare_are_not_compared_for_long() 
 def test_a_space_that_was_declared_otherwise_has_no_such_box() -> None:
     box, flat = parse_box("weather:*/>3/*", SPACE), InformationSpace("weather", (Dimension("place", "string"),))
     told = notification(contenttopic="weather:X")
-    assert not matches(subscription(box), told, Known((flat,)))
-    engine = Engine(Known((flat,)))
+    assert not matches(subscription(box), told, Catalogue((flat,)))
+    engine = Engine(Catalogue((flat,)))
     engine.apply(subscription(box))
     assert engine.match(told) == ([], [])
 
 
 def test_what_one_notification_left_half_done_is_not_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, match = Engine(known(), Contains()), Values.match
+    engine, match = Engine(known(), Contains()), ValueAtoms.match
     engine.apply(subscription(xpath("//level > 3"), name="a"))
     engine.apply(subscription(xpath("//level"), xpath("//level != 4"), name="b"))
 
-    def failing(self: Values, evidence: Evidence, holding: Holding) -> None:
+    def failing(self: ValueAtoms, evidence: Evidence, holding: HoldingAtoms) -> None:
         match(self, evidence, holding)
         raise RuntimeError
 
     with monkeypatch.context() as patched:
-        patched.setattr(Values, "match", failing)
+        patched.setattr(ValueAtoms, "match", failing)
         with pytest.raises(RuntimeError):
             engine.match(notification("<a><level>5</level></a>"))
     assert engine.match(notification("<a/>")) == ([], [])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, ThingAt, Withdrawn
 
 HOME = ThingAt("$", ("urn:A",))
@@ -14,7 +14,7 @@ def ontology(name: str, *classes: str) -> Ontology:
 
 
 def test_concepts_are_of_all_ontologies_and_change_with_them_alone() -> None:
-    known = Known()
+    known = Catalogue()
     assert not known.concepts
     known.declare(ontology("x", "urn:A"))
     known.declare(ontology("y", "urn:B"))
@@ -30,7 +30,7 @@ def test_concepts_are_of_all_ontologies_and_change_with_them_alone() -> None:
 
 
 def test_copies_share_concepts_even_those_made_later() -> None:
-    known = Known([ontology("x", "urn:A")])
+    known = Catalogue([ontology("x", "urn:A")])
     one, other = known.copy(), known.copy()
     assert one.concepts is other.concepts is known.concepts
     one.declare(ontology("y", "urn:B"))
@@ -38,7 +38,7 @@ def test_copies_share_concepts_even_those_made_later() -> None:
 
 
 def test_withdrawing_takes_what_is_meant_and_nothing_else_of_that_name() -> None:
-    known = Known([ontology("x", "urn:A"), Lifting("x", "json", HOME)])
+    known = Catalogue([ontology("x", "urn:A"), Lifting("x", "json", HOME)])
     known.declare(Withdrawn("lifting", "x"))
     assert set(known.ontologies) == {"x"} and not known.liftings
     known.declare(Withdrawn("space", "x"))
@@ -70,12 +70,12 @@ def test_the_lifting_for_a_type_is_the_nearest(type_: str | None, syntax: str, n
         Lifting("of xml", "xml", HOME, ("a",)),
     ]
     for order in (declared, declared[::-1]):
-        found = Known(order).lifting_for(type_, syntax)
+        found = Catalogue(order).lifting_for(type_, syntax)
         assert (found and found.name) == name
 
 
 def test_a_lifting_is_asked_anew_when_types_change() -> None:
-    known = Known([Lifting("of a", "json", HOME, ("a",))])
+    known = Catalogue([Lifting("of a", "json", HOME, ("a",))])
     assert known.lifting_for("b", "json") is None
     known.declare(TYPES)
     assert known.lifting_for("b", "json") == known.liftings["of a"] == known.copy().lifting_for("b", "json")

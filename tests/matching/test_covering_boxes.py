@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.spaces import boxes, inside, points, spaces
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.cover.boxes import boxes_cover
 from tocsin.matching.cover.filters import covers, covers_all
 from tocsin.model.content_topic import parse_box
@@ -22,7 +22,7 @@ WEATHER = InformationSpace(
         Dimension("sky", "enumeration", values=("clear", "grey", "rain")),
     ),
 )
-KNOWN = Known([WEATHER])
+KNOWN = Catalogue([WEATHER])
 
 
 def box(text: str) -> InBox:
@@ -66,7 +66,7 @@ def test_a_box_covers_another_exactly_when_no_point_is_in_that_alone(data: st.Da
     expected = all(all(c in one for c in inner) for one, _, inner in tried)
     if not is_empty:
         assert boxes_cover([wide], [narrow], space) == expected
-        assert covers(wide, narrow, Known([space])) == expected
+        assert covers(wide, narrow, Catalogue([space])) == expected
         assert not boxes_cover([wide], [narrow]) or expected
 
 
@@ -132,11 +132,11 @@ def test_without_the_space_a_range_has_no_end() -> None:
 
 def test_boxes_of_different_spaces_never_cover() -> None:
     other = InformationSpace("climate", WEATHER.dimensions)
-    assert not covers(InBox("climate", (WHOLE,) * 3), box("*/*/*"), Known([WEATHER, other]))
+    assert not covers(InBox("climate", (WHOLE,) * 3), box("*/*/*"), Catalogue([WEATHER, other]))
 
 
 def test_boxes_of_a_space_declared_otherwise_are_not_compared() -> None:
-    changed = Known([InformationSpace("weather", WEATHER.dimensions[:2])])
+    changed = Catalogue([InformationSpace("weather", WEATHER.dimensions[:2])])
     assert not covers(box("*/1..5/*"), box("*/2/*"), changed)
     assert not boxes_cover([InBox("s", (Interval(1.0),))], [InBox("s", (OneOf(("a",)),))])
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.cover.filters import covers, covers_all
 from tocsin.model.declarations import Hierarchy, Producer
 from tocsin.model.filters import (
@@ -19,7 +19,7 @@ from tocsin.model.filters import (
 )
 from tocsin.model.topics import parse_topic_expression
 
-KNOWN = Known(
+KNOWN = Catalogue(
     [
         Hierarchy("types", (("hurricane", ("storm",)), ("storm", ("weather",)))),
         Hierarchy("categories", (("clinic", ("health",)),)),

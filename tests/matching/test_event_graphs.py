@@ -10,7 +10,7 @@ from tests.effort import examples
 from tests.matching.graph_events import AUCTION, LIFTINGS, SELLING, A, known, turtle
 from tests.matching.test_explain_graphs import told
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import is_judged, is_slow, satisfies
 from tocsin.matching.judge import Undecided
@@ -29,7 +29,7 @@ LINKED = {"@context": {"@vocab": A}, "@id": "_:H", "@type": "Selling", "target":
 LINES = f"_:H <{RDF}type> <{A}Selling> .\n_:H <{A}target> _:d .\n_:d <{RDF}type> <{A}Desktop> .\n"
 
 
-def graph_of(notification: Notification, what: Known | None = None) -> EventGraph | str:
+def graph_of(notification: Notification, what: Catalogue | None = None) -> EventGraph | str:
     evidence = Evidence(notification, what or known())
     assert (evidence.graph is None) == bool(evidence.no_graph)
     return evidence.graph or evidence.no_graph
@@ -71,7 +71,7 @@ def test_what_a_lifting_does_not_fit_has_no_graph() -> None:
 
 
 def test_without_any_ontology_rdf_is_a_graph_all_the_same() -> None:
-    found = graph_of(told(turtle("Selling", [("target", "Desktop")], "")), Known())
+    found = graph_of(told(turtle("Selling", [("target", "Desktop")], "")), Catalogue())
     assert classes(found) == ["Selling", "Desktop"]
 
 
@@ -92,7 +92,7 @@ def test_it_is_made_once() -> None:
 )
 @settings(max_examples=examples(100), deadline=None)
 def test_rubbish_is_no_graph_and_no_error(media_type: str, data: bytes) -> None:
-    graph_of(told(data, media_type), Known((AUCTION, *LIFTINGS)))
+    graph_of(told(data, media_type), Catalogue((AUCTION, *LIFTINGS)))
 
 
 @pytest.mark.parametrize(

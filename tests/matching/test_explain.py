@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches
 from tocsin.matching.explain.explanation import MOST_PARTS, Part
 from tocsin.matching.explain.filters import Explanation, explain
@@ -38,7 +38,7 @@ from tocsin.model.topics import parse_topic_expression
 WEATHER = InformationSpace(
     "weather", (Dimension("place", "string"), Dimension("temperature", "number"), Dimension("seen", "time"))
 )
-KNOWN = Known(
+KNOWN = Catalogue(
     (
         WEATHER,
         Hierarchy("types", (("{urn:t}Flood", ("{urn:t}Alert",)),)),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.mediation.requests import accepted
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies
 from tocsin.mediation.ce import filters as ce_filters
@@ -71,7 +71,7 @@ def oracle(event: dict[str, Any], asked: Any) -> bool:
 def satisfied(told: Notification, asked: Filter) -> bool:
     at, form = Position(Node("n"), 0), Form("cloudevents")
     anybody = Subscription(SubscriptionId("s"), None, None, None, form, (asked,), at, None)
-    return satisfies(Evidence(told, Known()), asked, anybody)
+    return satisfies(Evidence(told, Catalogue()), asked, anybody)
 
 
 @given(st.lists(EVENTS, min_size=1, max_size=3), st.lists(FILTERS, min_size=1, max_size=4))

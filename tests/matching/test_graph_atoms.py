@@ -12,14 +12,14 @@ from tocsin.markup.graphs.queries import query_of
 from tocsin.matching.engine import Engine
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.graphs import search as graph_searching
-from tocsin.matching.graphs.index import Found, GraphIndex
+from tocsin.matching.graphs.index import GraphIndex, GraphMatches
 from tocsin.matching.graphs.search import find
 from tocsin.matching.index import combination as combining
-from tocsin.matching.index.atom_indexes import Graphs
+from tocsin.matching.index.atom_indexes import GraphAtoms
 from tocsin.matching.index.atoms import Term
 from tocsin.matching.index.combination import Combination
 from tocsin.matching.index.compiled import Compiled, compiled
-from tocsin.matching.index.postings import Holding
+from tocsin.matching.index.postings import HoldingAtoms
 from tocsin.model.filters import AnyOf, Filter, Graph, Not, TopicIs
 from tocsin.model.identity import Node, SubscriptionId
 from tocsin.model.names import QName
@@ -35,14 +35,14 @@ def subscription(name: str, *filters: Filter) -> Subscription:
     return Subscription(SubscriptionId(name), None, None, None, Form("raw"), filters, Position(Node("n"), 0), None)
 
 
-def held(graphs: Graphs) -> list[int]:
-    holding = Holding()
+def held(graphs: GraphAtoms) -> list[int]:
+    holding = HoldingAtoms()
     graphs.match(Evidence(EVENT, known()), holding)
     return sorted(int(atom) for atoms in holding.arrays for atom in atoms)
 
 
 def test_atoms_come_and_go() -> None:
-    graphs = Graphs()
+    graphs = GraphAtoms()
     assert held(graphs) == []
     for atom, asked in enumerate(GRAPHS):
         graphs.add(atom, asked)
@@ -77,8 +77,8 @@ def doubting(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(combining, "MANY", request.param)
     match = GraphIndex.match
 
-    def doubt(self: GraphIndex, event: EventGraph, model: ConceptModel) -> Found:
-        return Found(np.zeros(0, np.int32), match(self, event, model).atoms)
+    def doubt(self: GraphIndex, event: EventGraph, model: ConceptModel) -> GraphMatches:
+        return GraphMatches(np.zeros(0, np.int32), match(self, event, model).atoms)
 
     monkeypatch.setattr(GraphIndex, "match", doubt)
 

@@ -8,7 +8,7 @@ from tests.matching.anything import DECLARED as OTHERS
 from tests.matching.anything import SUBSCRIPTIONS, Contains
 from tests.matching.graph_events import EVENTS, FILTERS, ONTOLOGIES, known
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.index.compiled import Compiled, compiled
 from tocsin.matching.judge import Undecided
@@ -28,11 +28,11 @@ CHANGES = st.sampled_from((*ONTOLOGIES, Withdrawn("lifting", "json"), Withdrawn(
 SOME = st.lists(EVENTS, min_size=1, max_size=2)
 
 
-def declared() -> Known:
+def declared() -> Catalogue:
     return known(*OTHERS)
 
 
-def one_by_one(standing: list[Subscription], told: Notification, what: Known) -> tuple[list[str], list[str]]:
+def one_by_one(standing: list[Subscription], told: Notification, what: Catalogue) -> tuple[list[str], list[str]]:
     wanted, undecided = list[str](), list[str]()
     for each in sorted(standing, key=lambda each: each.id):
         try:

@@ -1,6 +1,6 @@
 import pytest
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.resolution import as_said, check_envelopes, resolve
 from tocsin.matching.rights import may_subscribe
 from tocsin.mediation.expressions import BoxAsSaid
@@ -12,7 +12,7 @@ from tocsin.model.space import Dimension, InformationSpace, Interval, Like
 from tocsin.model.subscription import Form, Position, Subscription
 from tocsin.model.topics import parse_topic_expression
 
-KNOWN = Known(
+KNOWN = Catalogue(
     [
         InformationSpace("weather", (Dimension("place", "string"), Dimension("heat", "number", -90, 60))),
         InformationSpace("since", (Dimension("when", "time"),)),

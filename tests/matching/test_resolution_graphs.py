@@ -4,7 +4,7 @@ import pytest
 from tests.matching.graph_events import CHANGED, XSD, A, known
 
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.resolution import resolve
 from tocsin.matching.rights import may_subscribe
 from tocsin.model.access import Principal, Right
@@ -17,7 +17,7 @@ BARE = Graph("pattern", "(_:H, ?1, (Selling, target, Computer))")
 SPARQL = Graph("sparql", "ASK { _:H a :Selling ; :price ?p . ?p :amount ?a FILTER(?a < 400) }")
 
 
-def resolved(asked: Graph, what: Known = KNOWN) -> Graph:
+def resolved(asked: Graph, what: Catalogue = KNOWN) -> Graph:
     (found,) = resolve((asked,), what)
     assert isinstance(found, Graph)
     return found

@@ -5,7 +5,7 @@ import numba
 import pytest
 
 from tocsin.matching import warming
-from tocsin.matching.warming import told, warm
+from tocsin.matching.warming import compiled_text, warm
 
 TOPICS_ALONE = """
 import sys
@@ -47,7 +47,7 @@ def test_which_were_compiled_and_how_long_it_took(monkeypatch: pytest.MonkeyPatc
     assert said == [warming.COMPILING]
     assert list(took) == ["doubles"]
     assert took["doubles"] > 0
-    assert told(took).endswith("the kernels for doubles")
+    assert compiled_text(took).endswith("the kernels for doubles")
 
 
 def test_it_says_what_it_did() -> None:

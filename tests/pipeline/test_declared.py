@@ -14,7 +14,7 @@ from tests.pipeline.test_both_engines import by_hops, by_queues
 from tests.pipeline.test_same_pairs import span
 
 from tocsin.flow.flow import normalise
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches
 from tocsin.model.content_topic import parse_box
 from tocsin.model.declarations import Declaration, Hierarchy, Producer, Withdrawn
@@ -74,7 +74,7 @@ def of_space(what: Declaration) -> bool:
 
 def record_everything(recorder: "Recorder", steps: int, seed: int) -> None:
     """As a node allows it: boxes lie in a space that is declared, and while they stand it is not changed."""
-    chance, known = Random(seed), Known()
+    chance, known = Random(seed), Catalogue()
     standing: list[Subscription] = []
     for step in range(steps):
         kind = chance.random()
@@ -103,7 +103,7 @@ def by_loop(recorder: "Recorder") -> Iterator[tuple[int, str]]:
     """One by one, by nothing but the oracle: each notification with what stood and was declared at its record."""
     for record in recorder.records:
         if isinstance(record, Accepted):
-            known = Known(each.what for each in recorder.records[: record.at.offset] if isinstance(each, Declared))
+            known = Catalogue(each.what for each in recorder.records[: record.at.offset] if isinstance(each, Declared))
             (said,) = normalise(record)
             for each in first_states(recorder, record.at.offset):
                 if matches(each, said, known):

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tocsin.pipeline import tables
-from tocsin.pipeline.batch import Batches, Done
+from tocsin.pipeline.batch import Batches, PublishedBatch
 from tocsin.pipeline.run import RunSettings, start
 from tocsin.pipeline.status import status
 from tocsin.store.outbox import Outbox
@@ -87,7 +87,7 @@ def test_killed_around_publishing_every_row_is_there_once(when: str, recorder: "
     wait_until(lambda: not processes_of(recorder.data))
     assert tables.files(recorder.data, "matches", {1}), "killed with the tables of the batch on disk"
     assert status(recorder.data).batches == (1 if when == "before" else 2)
-    done: list[Done] = []
+    done: list[PublishedBatch] = []
     with closing(Outbox.open(recorder.data / "outbox.db")) as outbox:
         again = Batches(recorder.data, outbox, deliver=True, done=done.append)
         query = start(spark, RunSettings(recorder.data, rows=10, once=True), again)

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tocsin.pipeline import tables
-from tocsin.pipeline.batch import Batches, Done
+from tocsin.pipeline.batch import Batches, PublishedBatch
 from tocsin.pipeline.errors import OutOfStep, PipelineError, sentence
 from tocsin.pipeline.run import RunSettings, check_in_step, delivers, start
 from tocsin.pipeline.status import status
@@ -27,9 +27,9 @@ def opened(data: Path) -> Iterator[Outbox]:
         yield outbox
 
 
-def catch_up(spark: SparkSession, settings: RunSettings) -> list[Done]:
+def catch_up(spark: SparkSession, settings: RunSettings) -> list[PublishedBatch]:
     """Reads what is there, as `run` with `once`."""
-    done: list[Done] = []
+    done: list[PublishedBatch] = []
     with opened(settings.data) as outbox:
         check_in_step(settings.data, outbox)
         deliver = delivers(settings.data, settings.deliver)

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, ThingAt, Withdrawn
 from tocsin.model.identity import Instant, Node
 from tocsin.model.records import Declared, Position
@@ -41,7 +41,7 @@ def anything(chance: Random) -> Declaration:
             return Withdrawn(chance.choice(("space", "producer", "ontology", "lifting")), name)
 
 
-def contents(known: Known) -> tuple[object, ...]:
+def contents(known: Catalogue) -> tuple[object, ...]:
     concepts = sorted(known.concepts.classes)
     return (known.spaces, known.producers, known.types, known.categories, known.ontologies, known.liftings, concepts)
 
@@ -53,7 +53,7 @@ def history(seed: int, count: int = 200) -> list[Declared]:
 
 
 def before(records: list[Declared], offset: int) -> tuple[object, ...]:
-    return contents(Known(each.what for each in records if each.at.offset < offset))
+    return contents(Catalogue(each.what for each in records if each.at.offset < offset))
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -9,7 +9,7 @@ from tests.whole.worlds import KEY, create, graph, node_of
 from tocsin.broker.implicit.remote_registry import RemoteRegistry
 from tocsin.semantics.interest.changes import PutService, PutTopic, RemoveService
 from tocsin.semantics.interest.ino import Service
-from tocsin.semantics.interest.partition import Entry, Part
+from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peer_messages import PROOF, SERVICES, Registering, encode, request_proof
 
@@ -65,7 +65,7 @@ async def test_a_part_that_comes_late_is_passed_over_and_one_of_a_new_registry_i
         assert isinstance(world, RemoteRegistry)
         await world.close()  # from here on it hears what is said here
         now = world._part.version
-        late, later, fresh = (Part(version, topics={"T": None}) for version in (now + 1, now + 2, 1))
+        late, later, fresh = (Partition(version, topics={"T": None}) for version in (now + 1, now + 2, 1))
         await world._keep(later)
         await world._keep(late, now)
         assert world._part.version == now + 2
@@ -74,7 +74,7 @@ async def test_a_part_that_comes_late_is_passed_over_and_one_of_a_new_registry_i
             [PutService(Service("NB", ("B",), notifier=moved.notifier, node=moved.node))], ""
         )
         assert (await world.look_up(["NB"]))["NB"] == world.entry("NB") == moved  # it is newer than the part
-        await world._keep(Part(now + 3, entries={"NB": Entry("http://x")}))
+        await world._keep(Partition(now + 3, entries={"NB": Entry("http://x")}))
         assert world.entry("NB") == Entry("http://x")
         await world._keep(fresh, now + 3)
         assert world._part.version == 1

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from tocsin.matching.warming import told, warm
+from tocsin.matching.warming import compiled_text, warm
 
 _ready: list[dict[str, float]] = []  # once in a process
 
@@ -18,4 +18,4 @@ async def warmed(report: Callable[[str], None]) -> None:
 
         _ready.append(await asyncio.to_thread(warm, say))
         if _ready[0]:
-            report(told(_ready[0]))
+            report(compiled_text(_ready[0]))

@@ -35,7 +35,7 @@ from tocsin.broker.topics.topic_counts import TopicCounts
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.tracing.tracing import Tracing
 from tocsin.documents.ports.port import Allowed, Seen
-from tocsin.flow.addressing import NOTIFIERS, door_of, told
+from tocsin.flow.addressing import NOTIFIERS, door_of, event_for_service
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
 from tocsin.matching.index.combination import MANY as MANY_TERMS
@@ -164,7 +164,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
 
     async def tell_service(self, copy: Copy, topic: Topic, producer: str) -> None:
         """What reached a notifier of ours goes to its service by the ordinary way; returns when it is on disk."""
-        headers, body = told(copy, topic, producer)
+        headers, body = event_for_service(copy, topic, producer)
         await self.publish(door_of(copy.to), cloudevents.NAME, headers, body, told_to_service=True)
 
     async def subscribe_service(
@@ -389,7 +389,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
         waiting = self._waiting
         while waiting and waiting[0][0].done():
             future, offset, what = waiting.popleft()
-            told = self._direct is not None and self._direct.passed()
+            event_for_service = self._direct is not None and self._direct.passed()
             if future.exception() is not None:
                 continue
             if isinstance(what, Changed):
@@ -399,7 +399,7 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
                 self.engine.declared(what)
                 self.pulling.declared(what)
             else:
-                if not told:
+                if not event_for_service:
                     self.engine.accepted(offset, open_to_all(what))
                 self.topic_counts.count(said_to_all(open_to_all(what)))
                 self.fetched(offset, what)

@@ -13,7 +13,7 @@ from tocsin.cli.output import WRONG_USE, fail, give, say, words
 
 if TYPE_CHECKING:
     from tocsin.cli.match_files import Asked
-    from tocsin.matching.catalogue import Known
+    from tocsin.matching.catalogue import Catalogue
     from tocsin.semantics.concepts.concept_model import ConceptModel
     from tocsin.semantics.events.event_graph import EventGraph
 
@@ -80,7 +80,7 @@ def _run(ontologies: list[Path], subscriptions: Path, events: Path, explain: boo
     say(f"{counted(count, 'event')}, {counted(pairs, 'match', 'matches')}")
 
 
-def _count(known: "Known", kind: str) -> int:
+def _count(known: "Catalogue", kind: str) -> int:
     """Without those that every model has."""
     return len({name for each in known.ontologies.values() for name, _ in getattr(each, kind)})
 

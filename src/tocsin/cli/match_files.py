@@ -11,7 +11,7 @@ from msgspec import Struct
 from tocsin.cli.output import WRONG_USE, fail
 from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.resolution import resolve
 from tocsin.model.declarations import Ontology
 from tocsin.model.filters import Graph
@@ -58,9 +58,9 @@ def media_type_of(path: Path, data: bytes) -> str:
     return _BY_FIRST_BYTE.get(start[:1], _TURTLE) if start[:1] != b"<" or is_markup else _TURTLE
 
 
-def read_ontologies(paths: Sequence[Path]) -> Known:
+def read_ontologies(paths: Sequence[Path]) -> Catalogue:
     """Several are one model; whatever contradicts itself in it is told of the last that was read."""
-    known, names = Known(), set[str]()
+    known, names = Catalogue(), set[str]()
     for path in paths:
         try:
             known.declare(_ontology(path, names))
@@ -77,7 +77,7 @@ def _ontology(path: Path, names: set[str]) -> Ontology:
     return read_ontology(data, media_type_of(path, data), name)
 
 
-def read_subscriptions(path: Path, known: Known) -> list[Asked]:
+def read_subscriptions(path: Path, known: Catalogue) -> list[Asked]:
     found: dict[str, Asked] = {}
     for number, line in enumerate(read_bytes(path).splitlines(), 1):
         if not line.strip():
@@ -92,7 +92,7 @@ def read_subscriptions(path: Path, known: Known) -> list[Asked]:
     return list(found.values())
 
 
-def _asked(line: bytes, known: Known) -> Asked:
+def _asked(line: bytes, known: Catalogue) -> Asked:
     document = _document(line)
     language = "pattern" if "pattern" in document else "sparql"
     prefixes = tuple(sorted(document.get("prefixes", {}).items()))

@@ -9,7 +9,7 @@ from tocsin.cli.match_files import Asked
 from tocsin.markup.graphs.graph_pattern import GraphPattern
 from tocsin.matching.explain.graphs import reason_text
 from tocsin.matching.explain.wording import term_text, test_text, vertex_text
-from tocsin.matching.graphs.partial_match import Furthest, furthest
+from tocsin.matching.graphs.partial_match import PartialMatch, furthest_match
 from tocsin.matching.graphs.search import Bindings, find
 from tocsin.matching.judge import Undecided
 from tocsin.semantics.concepts.concept_model import ConceptModel
@@ -23,13 +23,13 @@ class Explained:
         self._id, self._event, self._model = asked.id, event, model
         self._undecided = ""
         self._found: Bindings | None = None
-        self._partial: Furthest | None = None
+        self._partial: PartialMatch | None = None
         try:
             self._found = find(asked.query, event, model)
         except Undecided as problem:
             self._undecided = str(problem)
         if self._found is None and not self._undecided:
-            self._partial = furthest(asked.query, event, model)
+            self._partial = furthest_match(asked.query, event, model)
 
     def document(self) -> dict[str, Any]:
         if self._undecided:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from tocsin.documents.ports.declarations_port import DeclarationsPort
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration
 from tocsin.model.identity import SubscriptionId
 
@@ -14,7 +14,7 @@ class GuardedDeclarations:
     _broker: DeclarationsPort
 
     @property
-    def known(self) -> Known:
+    def known(self) -> Catalogue:
         return self._broker.known
 
     @property

@@ -8,7 +8,7 @@ from tocsin.doors.waiting import while_connected
 from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
-from tocsin.semantics.interest.partition import Entry, Part
+from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply
 from tocsin.wire.peer_messages import (
     ENTRIES,
@@ -54,11 +54,11 @@ class PeerPort(Protocol):
         """Returns when all of it is on disk."""
         ...
 
-    async def part(self, node: str, after: int, seconds: float) -> Part | None:
+    async def part(self, node: str, after: int, seconds: float) -> Partition | None:
         """What that node may know of the world, once it has another version; None when it has not for so long."""
         ...
 
-    async def register(self, asked: Registering) -> Part: ...
+    async def register(self, asked: Registering) -> Partition: ...
 
     async def entries(self, names: Sequence[str]) -> Mapping[str, Entry]: ...
 

@@ -31,7 +31,7 @@ def addressed_by(door: str, notifications: tuple[Notification, ...]) -> tuple[No
     return tuple(replace(each, addressee=name) for each in notifications)
 
 
-def told(copy: Copy, topic: Topic, producer: str) -> tuple[Pairs, bytes]:
+def event_for_service(copy: Copy, topic: Topic, producer: str) -> tuple[Pairs, bytes]:
     """A copy as the receiver's service is told it: who published it, who passed it on, how far it came.
 
     `producer` is the address of the root notifier; the headers are those the door would have seen.
@@ -62,9 +62,9 @@ def told(copy: Copy, topic: Topic, producer: str) -> tuple[Pairs, bytes]:
     return (("content-type", cloudevents.STRUCTURED),), body
 
 
-def check_told(message: Message, topic: Topic, producer: str) -> None:
+def check_event_for_service(message: Message, topic: Topic, producer: str) -> None:
     """Before it is accepted: what no service could be told is refused, so that nothing acknowledged is lost by it."""
-    headers, body = told(Copy("", message, message.root, message.root, 1), topic, producer)
+    headers, body = event_for_service(Copy("", message, message.root, message.root, 1), topic, producer)
     record = Accepted(_NOWHERE, message.when, door_of(message.root), cloudevents.NAME, headers, None, "", body)
     check_expiry(cloudevents.notifications(record))
 

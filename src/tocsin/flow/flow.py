@@ -3,7 +3,7 @@
 from tocsin.flow.addressing import NOTIFIERS, addressed_by
 from tocsin.flow.lifetime import expiry_of
 from tocsin.flow.thin import thinned
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, Matched, matches
 from tocsin.matching.index.compiled import Compiled
 from tocsin.matching.judge import Judge, Undecided
@@ -35,14 +35,18 @@ class Flow:
     """
 
     def __init__(
-        self, base_url: str, known: Known | None = None, judge: Judge | None = None, base: Compiled | None = None
+        self,
+        base_url: str,
+        catalogue: Catalogue | None = None,
+        judge: Judge | None = None,
+        base: Compiled | None = None,
     ) -> None:
         self.base_url = base_url
-        self.known, self._judge = known or Known(), judge
-        self._engine = Engine(self.known, judge, base_url, base=base)
+        self.catalogue, self._judge = catalogue or Catalogue(), judge
+        self._engine = Engine(self.catalogue, judge, base_url, base=base)
 
     def declare(self, what: Declaration) -> None:
-        self.known.declare(what)
+        self.catalogue.declare(what)
 
     def apply(self, subscription: Subscription) -> None:
         self._engine.apply(subscription)
@@ -53,20 +57,22 @@ class Flow:
     def match(self, notification: Notification) -> Matched:
         return self._engine.match(notification)
 
-    def matched(self, subscription: Subscription, notification: Notification, known: Known) -> Matched:
+    def matched(self, subscription: Subscription, notification: Notification, catalogue: Catalogue) -> Matched:
         """Whether one subscription wants it, by what was declared then."""
         try:
-            wanted = matches(subscription, notification, known, self._judge, self.base_url)
+            wanted = matches(subscription, notification, catalogue, self._judge, self.base_url)
         except Undecided as problem:
             return Matched([], [(subscription, str(problem))])
         return Matched([subscription] if wanted else [], [])
 
-    def deliver(self, notification: Notification, subscription: Subscription, known: Known | None = None) -> Delivery:
+    def deliver(
+        self, notification: Notification, subscription: Subscription, catalogue: Catalogue | None = None
+    ) -> Delivery:
         form, told = subscription.form, notification
         if form.thin:
             told = thinned(notification, form.dialect, self.base_url)
         else:
-            told = with_meaning(notification, subscription, known or self.known)
+            told = with_meaning(notification, subscription, catalogue or self.catalogue)
         headers, body = customise(told, subscription, self.base_url)
         to = subscription.consumer or Endpoint("")
         return _delivery(notification, subscription, to, headers, body)
@@ -78,13 +84,13 @@ class Flow:
         return len(self._engine)
 
 
-def with_meaning(notification: Notification, subscription: Subscription, known: Known) -> Notification:
+def with_meaning(notification: Notification, subscription: Subscription, catalogue: Catalogue) -> Notification:
     """Only for who asks for it RDF is read and written."""
     if not (subscription.form.graph or subscription.form.bindings):
         return notification
     from tocsin.flow.graphs import with_meaning as told
 
-    return told(notification, subscription, known)
+    return told(notification, subscription, catalogue)
 
 
 def unmade(notification: Notification, subscription: Subscription, problem: Exception) -> Delivery:

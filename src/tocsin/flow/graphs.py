@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tocsin.flow.thin import as_event
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.graphs.search import budget_for, find
 from tocsin.matching.judge import Undecided
@@ -24,15 +24,15 @@ from tocsin.semantics.events.event_documents import Syntax, write_event
 from tocsin.semantics.events.event_graph import EventGraph
 
 
-def with_meaning(notification: Notification, subscription: Subscription, known: Known) -> Notification:
+def with_meaning(notification: Notification, subscription: Subscription, catalogue: Catalogue) -> Notification:
     """As its subscriber wants it; what has no event graph goes out as it was published."""
-    form, event = subscription.form, Evidence(notification, known).graph
+    form, event = subscription.form, Evidence(notification, catalogue).graph
     told = notification
     if form.bindings:
-        told = _with_bindings(told, form, _bindings(subscription.filters, event, known.concepts))
+        told = _with_bindings(told, form, _bindings(subscription.filters, event, catalogue.concepts))
     if form.graph and event is not None:
         write = _write_small if len(event.vertexes) <= FEW else _write_large
-        told = replace(told, payload=Payload(SYNTAXES[form.graph], write(event, form.graph, known.concepts)))
+        told = replace(told, payload=Payload(SYNTAXES[form.graph], write(event, form.graph, catalogue.concepts)))
     return told
 
 

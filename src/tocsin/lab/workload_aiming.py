@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from tocsin.lab._workload_alerts import HIGHEST
 from tocsin.lab.workload import ADDRESSES, HAZARDS, TOWNS, TYPES, Asked, Producers, Telling, Wanting
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_box, parse_point, space_of, write_point
 from tocsin.model.space import Coordinate, Interval, OneOf, Side
 
@@ -16,21 +16,21 @@ _EQUALITY = re.compile(r"(\w+) = '([^']*)'")
 _BOUND = re.compile(r"(\w+) ([<>])=? ([0-9.]+)")
 
 
-def aimed(telling: Iterable[Telling], aims: Sequence[Wanting], known: Known, random: Random) -> Iterator[Telling]:
+def aimed(telling: Iterable[Telling], aims: Sequence[Wanting], known: Catalogue, random: Random) -> Iterator[Telling]:
     """Every second notification satisfies the next of `aims`, as long as there are some."""
     for number, each in enumerate(telling):
         at, odd = divmod(number, 2)
         yield each if odd or at >= len(aims) else _satisfying(each, aims[at], known, random)
 
 
-def _satisfying(telling: Telling, aim: Wanting, known: Known, random: Random) -> Telling:
+def _satisfying(telling: Telling, aim: Wanting, known: Catalogue, random: Random) -> Telling:
     """The filters of one subscription are of different kinds: what one asks for does not undo another."""
     for asked in aim.filters:
         telling = _with(telling, asked, known, random)
     return telling
 
 
-def _with(telling: Telling, asked: Asked, known: Known, random: Random) -> Telling:
+def _with(telling: Telling, asked: Asked, known: Catalogue, random: Random) -> Telling:
     if asked.topic:
         return replace(telling, topic=_topic(telling.topic, asked.topic.partition("|")[0]))
     if asked.xpath:
@@ -73,7 +73,7 @@ def _put(payload: str, name: str, value: str) -> str:
     return re.sub(rf'(<cap:{name}>|<[^>]* {name}=")[^<"]*', lambda found: f"{found[1]}{value}", payload, count=1)
 
 
-def _point(text: str, box: str, known: Known, random: Random) -> str:
+def _point(text: str, box: str, known: Catalogue, random: Random) -> str:
     space = known.spaces[space_of(box)]
     own, sides = parse_point(text, space), parse_box(box, space).sides
     inside = (had if had in side else _inside(side, random) for had, side in zip(own, sides, strict=True))
@@ -89,6 +89,6 @@ def _inside(side: Side, random: Random) -> Coordinate:
     return random.choice([each for each in TOWNS if each in side])
 
 
-def _address(asked: Producers, known: Known, random: Random) -> str:
+def _address(asked: Producers, known: Catalogue, random: Random) -> str:
     wanted = set(asked.categories)
     return random.choice(asked.addresses or [each for each in ADDRESSES if known.categories_of(each) & wanted])

@@ -10,7 +10,7 @@ import msgspec
 
 from tocsin.lab.workload import Asked, Kind, Telling, Wanting, notifications, subscriptions
 from tocsin.lab.workload_aiming import aimed
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies_all
 from tocsin.mediation.ce import cloudevents
@@ -53,18 +53,18 @@ matches.jsonl        of the first {expected} notifications who wants them, found
 """
 
 
-def subscription(wanting: Wanting, known: Known) -> Subscription:
-    filters = tuple(asked_filter(each, known) for each in wanting.filters)
+def subscription(wanting: Wanting, catalogue: Catalogue) -> Subscription:
+    filters = tuple(asked_filter(each, catalogue) for each in wanting.filters)
     return Subscription(SubscriptionId(wanting.id), None, _CONSUMER, None, _FORM, filters, _SINCE, None)
 
 
-def asked_filter(asked: Asked, known: Known) -> Filter:
+def asked_filter(asked: Asked, catalogue: Catalogue) -> Filter:
     if asked.topic:
         return _topic(asked.topic, tuple(asked.namespaces.items()))
     if asked.xpath:
         return Content("xpath", asked.xpath, "payload", tuple(asked.namespaces.items()))
     if asked.box:
-        return parse_box(asked.box, known.spaces[space_of(asked.box)])
+        return parse_box(asked.box, catalogue.spaces[space_of(asked.box)])
     if asked.producer is not None:
         return ProducerIs(asked.producer.addresses, asked.producer.categories)
     return TypeIs(asked.type) if asked.type else Content("cesql", asked.sql, "attributes")
@@ -94,8 +94,8 @@ def notification(telling: Telling, number: int) -> Notification:
     )
 
 
-def made(kind: Kind, count: int, seed: int) -> tuple[Known, list[Subscription]]:
-    known = Known(kind.declared)
+def made(kind: Kind, count: int, seed: int) -> tuple[Catalogue, list[Subscription]]:
+    known = Catalogue(kind.declared)
     return known, [subscription(each, known) for each in subscriptions(kind, count, seed)]
 
 
@@ -103,9 +103,9 @@ def told(kind: Kind, count: int, seed: int) -> list[Notification]:
     return [notification(each, number) for number, each in enumerate(notifications(kind, count, seed))]
 
 
-def one_by_one(asking: Iterable[Subscription], event: Notification, known: Known) -> list[str]:
+def one_by_one(asking: Iterable[Subscription], event: Notification, catalogue: Catalogue) -> list[str]:
     """The oracle over many."""
-    evidence = Evidence(event, known)
+    evidence = Evidence(event, catalogue)
     return sorted(each.id for each in asking if satisfies_all(evidence, each.filters, each))
 
 
@@ -114,7 +114,7 @@ def write(
 ) -> None:
     """`counts` are of the subscriptions and of the notifications."""
     folder.mkdir(parents=True, exist_ok=True)
-    known, expected = Known(kind.declared), min(expected, counts[1])
+    known, expected = Catalogue(kind.declared), min(expected, counts[1])
     wanting = _lines(folder / "subscriptions.jsonl", subscriptions(kind, counts[0], seed), "subscriptions", advance)
     asking = [subscription(each, known) for each in wanting if expected]
     telling = _lines(
@@ -133,7 +133,7 @@ def _notifications(kind: Kind, counts: tuple[int, int], seed: int, expected: int
     """Those of the benchmarks, but of the first ones, whose matches are written, every second is wanted by somebody."""
     aims = list(subscriptions(kind, min(counts[0], (expected + 1) // 2), seed))
     random = Random(f"{kind.name} aims {seed}")
-    return aimed(notifications(kind, counts[1], seed), aims, Known(kind.declared), random)
+    return aimed(notifications(kind, counts[1], seed), aims, Catalogue(kind.declared), random)
 
 
 def _lines(path: Path, values: Iterable[Any], what: str, advance: Advance) -> Iterator[Any]:
@@ -144,9 +144,11 @@ def _lines(path: Path, values: Iterable[Any], what: str, advance: Advance) -> It
             yield each
 
 
-def _matches(asking: list[Subscription], events: Iterable[Telling], known: Known) -> Iterator[dict[str, object]]:
+def _matches(
+    asking: list[Subscription], events: Iterable[Telling], catalogue: Catalogue
+) -> Iterator[dict[str, object]]:
     for number, each in enumerate(events):
-        found = one_by_one(asking, notification(each, number), known)
+        found = one_by_one(asking, notification(each, number), catalogue)
         yield {"notification": each.id, "subscriptions": found}
 
 
@@ -170,12 +172,12 @@ def _dimension(dimension: Dimension) -> dict[str, object]:
     return told | {"values": dimension.values} if dimension.values else told
 
 
-def read(folder: Path, known: Known) -> tuple[list[Subscription], list[Notification]]:
+def read(folder: Path, catalogue: Catalogue) -> tuple[list[Subscription], list[Notification]]:
     """What was written, for who declares the same."""
     wanting = [msgspec.json.decode(line, type=Wanting) for line in _file_lines(folder / "subscriptions.jsonl")]
     telling = [msgspec.json.decode(line, type=Telling) for line in _file_lines(folder / "notifications.jsonl")]
     events = [notification(each, number) for number, each in enumerate(telling)]
-    return [subscription(each, known) for each in wanting], events
+    return [subscription(each, catalogue) for each in wanting], events
 
 
 def _file_lines(path: Path) -> list[bytes]:

@@ -27,7 +27,7 @@ _ASKED = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class Predicate(NamedTuple):
     """Of an element: some value of what is asked compares so with the text; without a text, that there is one."""
 
     what: str
@@ -38,7 +38,7 @@ class Asked(NamedTuple):
 class ElementStep(NamedTuple):
     name: str
     deep: bool
-    predicates: tuple[int | Asked, ...]  # a position counts from 1; 0 is the last
+    predicates: tuple[int | Predicate, ...]  # a position counts from 1; 0 is the last
 
 
 class ElementPath(Struct, frozen=True):
@@ -103,13 +103,13 @@ class _Reader:
         if absolute and not steps:
             self._fail(f"the document has no {leaf or 'value'} of its own; name its element")
 
-    def _predicates(self) -> Iterator[int | Asked]:
+    def _predicates(self) -> Iterator[int | Predicate]:
         while True:
             if position := self._take(_POSITION):
                 yield int(position["number"] or 0)
             elif asked := self._take(_ASKED):
                 text = asked["a"] if asked["a"] is not None else asked["b"]
-                yield Asked(self._operand(asked["what"]), asked["how"] != "!=", text)
+                yield Predicate(self._operand(asked["what"]), asked["how"] != "!=", text)
             else:
                 return
 
@@ -158,7 +158,7 @@ def _next(parents: Iterable[Element], step: ElementStep) -> Iterable[Element]:
     return (each for parent in parents for each in _chosen(list(parent.iterchildren(step.name)), step.predicates))
 
 
-def _chosen(elements: list[Element], predicates: tuple[int | Asked, ...]) -> list[Element]:
+def _chosen(elements: list[Element], predicates: tuple[int | Predicate, ...]) -> list[Element]:
     for each in predicates:
         if isinstance(each, int):
             elements = elements[each - 1 : each or None]
@@ -167,7 +167,7 @@ def _chosen(elements: list[Element], predicates: tuple[int | Asked, ...]) -> lis
     return elements
 
 
-def _has(element: Element, asked: Asked) -> bool:
+def _has(element: Element, asked: Predicate) -> bool:
     values = _values(element, asked.what)
     if asked.text is None:
         return any(True for _ in values)

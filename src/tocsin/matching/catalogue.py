@@ -10,7 +10,7 @@ from tocsin.semantics.concepts.concept_model import ConceptModel
 _NO_PRODUCER = Producer("")
 
 
-class Known:
+class Catalogue:
     """Changes with the log; `version` tells whether it did."""
 
     def __init__(self, declared: Iterable[Declaration] = ()) -> None:
@@ -53,8 +53,8 @@ class Known:
         """Of all ontologies; made when it is first asked for. Copies share it."""
         return self._concepts.model
 
-    def copy(self) -> "Known":
-        made = Known()
+    def copy(self) -> "Catalogue":
+        made = Catalogue()
         made.spaces, made.producers = dict(self.spaces), dict(self.producers)
         made.types, made.categories = self.types, self.categories  # which are replaced whole
         made.ontologies, made.liftings = dict(self.ontologies), dict(self.liftings)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.filters import satisfies_all
 from tocsin.matching.index.atoms import Term, terms_of
@@ -36,13 +36,13 @@ class Engine:
 
     def __init__(
         self,
-        known: Known | None = None,
+        catalogue: Catalogue | None = None,
         judge: Judge | None = None,
         base_url: str = "",
         statistics: Statistics = NO_STATISTICS,
         base: Compiled | None = None,
     ) -> None:
-        self.known = known or Known()
+        self.catalogue = catalogue or Catalogue()
         self._judge, self._base_url = judge, base_url
         self._plain: dict[SubscriptionId, Subscription] = {}
         self._topics: TopicIndex[SubscriptionId] = TopicIndex()
@@ -50,7 +50,7 @@ class Engine:
         self._services: dict[str, dict[SubscriptionId, None]] = {}  # by the notifier that tells them
         self._candidates: dict[Topic, list[Subscription]] = {}  # of topics seen before, until a change
         self._room = ROOM
-        self._combined = Combination(self.known, statistics)
+        self._combined = Combination(self.catalogue, statistics)
         self._slots: dict[SubscriptionId, int] = {}
         self._at_slot: list[Subscription] = []  # what left is there until another takes its slot
         self._base = base
@@ -109,10 +109,10 @@ class Engine:
     def _told(self, notification: Notification) -> Matched:
         """What a notifier says is for its service alone."""
         found = [self._plain[each] for each in sorted(self._services.get(notification.addressee, ()))]
-        return self._verified(found, Evidence(notification, self.known, self._judge, self._base_url))
+        return self._verified(found, Evidence(notification, self.catalogue, self._judge, self._base_url))
 
     def _with_combined(self, wanted: list[Subscription], notification: Notification) -> Matched:
-        evidence = Evidence(notification, self.known, self._judge, self._base_url)
+        evidence = Evidence(notification, self.catalogue, self._judge, self._base_url)
         decided, partly = self._candidates_of(evidence)
         wanted += decided
         undecided: list[tuple[Subscription, str]] = []
@@ -215,7 +215,7 @@ def _topic_only(subscription: Subscription) -> TopicIs | None:
 def matches(
     subscription: Subscription,
     notification: Notification,
-    known: Known | None = None,
+    catalogue: Catalogue | None = None,
     judge: Judge | None = None,
     base_url: str = "",
 ) -> bool:
@@ -224,15 +224,15 @@ def matches(
         return False
     if not subscription.wants_at(notification.at, notification.when):
         return False
-    return matches_filters(subscription, notification, known, judge, base_url)
+    return matches_filters(subscription, notification, catalogue, judge, base_url)
 
 
 def matches_filters(
     subscription: Subscription,
     notification: Notification,
-    known: Known | None = None,
+    catalogue: Catalogue | None = None,
     judge: Judge | None = None,
     base_url: str = "",
 ) -> bool:
-    evidence = Evidence(notification, known or Known(), judge, base_url)
+    evidence = Evidence(notification, catalogue or Catalogue(), judge, base_url)
     return satisfies_all(evidence, subscription.filters, subscription)

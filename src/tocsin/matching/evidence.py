@@ -16,7 +16,7 @@ from tocsin.markup.conditions import Attribute, Constant, ExpressionError, JsonP
 from tocsin.markup.content import values_at
 from tocsin.markup.graphs.queries import query_of
 from tocsin.markup.xml import Element, MarkupError
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.graphs.search import VertexSets, has_pattern
 from tocsin.matching.judge import Judge, Undecided
 from tocsin.mediation.ce import cloudevents
@@ -55,9 +55,9 @@ class NobodyJudges:
 
 class Evidence:
     def __init__(
-        self, notification: Notification, known: Known, judge: Judge | None = None, base_url: str = ""
+        self, notification: Notification, catalogue: Catalogue, judge: Judge | None = None, base_url: str = ""
     ) -> None:
-        self.notification, self.known = notification, known
+        self.notification, self.catalogue = notification, catalogue
         self._judge, self._envelopes = judge or NobodyJudges(), Envelopes(notification, base_url)
         self._judged: dict[Content | Graph, bool | Undecided] = {}
         self._values: dict[Path, Values] = {}
@@ -95,15 +95,15 @@ class Evidence:
     @cached_property
     def types(self) -> frozenset[str]:
         kind = self.notification.type
-        return frozenset() if kind is None else self.known.types_of(str(kind))
+        return frozenset() if kind is None else self.catalogue.types_of(str(kind))
 
     @cached_property
     def categories(self) -> frozenset[str]:
-        return self.known.categories_of(self.notification.producer)
+        return self.catalogue.categories_of(self.notification.producer)
 
     @property
     def producer(self) -> Producer | None:
-        return self.known.producers.get(self.notification.producer)
+        return self.catalogue.producers.get(self.notification.producer)
 
     @cached_property
     def properties(self) -> Element | None:
@@ -134,7 +134,7 @@ class Evidence:
     def point(self, space: str) -> Point | None:
         """Where it lies in an information space; None when it lies in no such space as it is declared now."""
         if space not in self._points:
-            declared, text = self.known.spaces.get(space), self.content_topic
+            declared, text = self.catalogue.spaces.get(space), self.content_topic
             self._points[space] = None if declared is None or text is None else point_in(declared, text)
         return self._points[space]
 
@@ -199,7 +199,7 @@ class Evidence:
     @cached_property
     def _vertex_sets(self) -> VertexSets:
         assert self.graph is not None
-        return VertexSets(self.graph, self.known.concepts)
+        return VertexSets(self.graph, self.catalogue.concepts)
 
     def _once(self, asked: Content | Graph, decide: Callable[[], bool]) -> bool:
         found = self._judged.get(asked)
@@ -292,9 +292,9 @@ def event_graph_of(evidence: Evidence) -> EventGraph | str:
     payload = evidence.notification.payload
     try:
         if syntax_of(payload.media_type) is not None:
-            return read_once(payload.data, payload.media_type, evidence.known.concepts)
+            return read_once(payload.data, payload.media_type, evidence.catalogue.concepts)
         if evidence.document is not None and evidence.document.tag == _RDF_ROOT:
-            return read_once(payload.data, _RDF_XML, evidence.known.concepts)
+            return read_once(payload.data, _RDF_XML, evidence.catalogue.concepts)
         return _lifted(evidence)
     except Refusal as refusal:
         return f"the payload is no event graph: {refusal.text}"
@@ -319,7 +319,7 @@ def _lifted(evidence: Evidence) -> EventGraph | str:
     whole, syntax = (evidence.json, "json") if evidence.document is None else (evidence.document, "xml")
     if whole is MISSING:
         return f"the payload is {told.payload.media_type or 'of no known kind'}, which is not RDF, XML or JSON"
-    lifting = evidence.known.lifting_for(kind, syntax)
+    lifting = evidence.catalogue.lifting_for(kind, syntax)
     if lifting is None:
         return f"no lifting is declared for {'what has no type' if kind is None else f'the type {kind}'}"
-    return lift(whole, lifting, evidence.known.concepts, evidence.context)
+    return lift(whole, lifting, evidence.catalogue.concepts, evidence.context)

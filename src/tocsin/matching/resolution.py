@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.content_topic import parse_box, write_box
 from tocsin.model.filters import AllOf, AnyOf, Content, Filter, Graph, InBox, Not
@@ -18,10 +18,10 @@ from tocsin.semantics.concepts.pattern_checks import check_query
 SHOWN = 5
 
 
-def resolve(filters: Iterable[Filter], known: Known) -> tuple[Filter, ...]:
+def resolve(filters: Iterable[Filter], catalogue: Catalogue) -> tuple[Filter, ...]:
     """Types and producers may be declared later, or never; a box means nothing without its space, and a graph pattern
     nothing without its classes and properties."""
-    return tuple(_resolved(each, known) for each in filters)
+    return tuple(_resolved(each, catalogue) for each in filters)
 
 
 def check_envelopes(filters: Iterable[Filter], form: Form) -> None:
@@ -41,26 +41,26 @@ def _is_of_envelope(asked: Filter) -> bool:
     return False
 
 
-def _resolved(asked: Filter, known: Known) -> Filter:
+def _resolved(asked: Filter, catalogue: Catalogue) -> Filter:
     match asked:
         case BoxAsSaid():
-            return _box(asked, known)
+            return _box(asked, catalogue)
         case Graph():
-            return _graph(asked, known.concepts)
+            return _graph(asked, catalogue.concepts)
         case AllOf(filters):
-            return AllOf(resolve(filters, known))
+            return AllOf(resolve(filters, catalogue))
         case AnyOf(filters):
-            return AnyOf(resolve(filters, known))
+            return AnyOf(resolve(filters, catalogue))
         case Not(negated):
-            return Not(_resolved(negated, known))
+            return Not(_resolved(negated, catalogue))
     return asked
 
 
-def as_said(subscription: Subscription, known: Known) -> Subscription:
+def as_said(subscription: Subscription, catalogue: Catalogue) -> Subscription:
     """The way back: with boxes in words, for which their spaces are needed."""
     if not any(map(_has_box, subscription.filters)):
         return subscription
-    return replace(subscription, filters=tuple(_said(each, known) for each in subscription.filters))
+    return replace(subscription, filters=tuple(_said(each, catalogue) for each in subscription.filters))
 
 
 def _has_box(asked: Filter) -> bool:
@@ -74,23 +74,23 @@ def _has_box(asked: Filter) -> bool:
     return False
 
 
-def _said(asked: Filter, known: Known) -> Filter:
+def _said(asked: Filter, catalogue: Catalogue) -> Filter:
     match asked:
-        case InBox(name, sides) if (space := known.spaces.get(name)) is not None:
+        case InBox(name, sides) if (space := catalogue.spaces.get(name)) is not None:
             return BoxAsSaid(name, sides, write_box(asked, space))
         case AllOf(filters):
-            return AllOf(tuple(_said(each, known) for each in filters))
+            return AllOf(tuple(_said(each, catalogue) for each in filters))
         case AnyOf(filters):
-            return AnyOf(tuple(_said(each, known) for each in filters))
+            return AnyOf(tuple(_said(each, catalogue) for each in filters))
         case Not(negated):
-            return Not(_said(negated, known))
+            return Not(_said(negated, catalogue))
     return asked
 
 
-def _box(asked: BoxAsSaid, known: Known) -> InBox:
-    space = known.spaces.get(asked.space)
+def _box(asked: BoxAsSaid, catalogue: Catalogue) -> InBox:
+    space = catalogue.spaces.get(asked.space)
     if space is None:
-        names = sorted(known.spaces)
+        names = sorted(catalogue.spaces)
         listed = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "") or "none"
         how = "declare it with PUT /api/spaces/{name}, or `tocsin spaces declare`"
         raise Refusal(

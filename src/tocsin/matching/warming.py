@@ -6,7 +6,7 @@ from functools import partial
 
 from tocsin.markup.graphs.graph_pattern import Compared, GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.markup.graphs.literals import Kind, Value
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.index.boxes import BoxIndex
 from tocsin.matching.index.combination import Combination
 from tocsin.model.filters import InBox
@@ -35,12 +35,12 @@ def warm(say: Callable[[str], None] = lambda _: None) -> dict[str, float]:
     return took
 
 
-def told(took: dict[str, float]) -> str:
+def compiled_text(took: dict[str, float]) -> str:
     return f"compiled for this machine, in {sum(took.values()):.1f} s: the kernels for {', '.join(took)}"
 
 
 def _combining() -> None:
-    Combination(Known()).warm()
+    Combination(Catalogue()).warm()
 
 
 def _boxes() -> None:
@@ -52,13 +52,13 @@ def _boxes() -> None:
 def _graphs() -> None:
     """Events of up to 64 vertexes have a kernel of their own. One atom comes and goes, and one search is given up."""
     from tocsin.matching.graphs.index import GraphIndex
-    from tocsin.matching.graphs.workspace import Desk  # here, for it loads numba
+    from tocsin.matching.graphs.workspace import Workspace  # here, for it loads numba
 
     class_, property_ = "urn:tocsin:warming", "urn:tocsin:leads-to"
     test = Compared("<", Value(Kind.NUMBER, 1.0))
     vertexes = (PatternVertex("_:H", (class_,)), PatternVertex("?1", (), None, (test,)), PatternVertex("?2"))
     query = GraphQuery((GraphPattern(vertexes, (PatternArc(0, property_, 1), PatternArc(0, property_, 2))),))
-    for desk in (Desk(), Desk(most_steps=1)):
+    for desk in (Workspace(), Workspace(most_steps=1)):
         index = GraphIndex(desk=desk)
         index.add(0, query)
         index.add(1, query)
@@ -83,4 +83,4 @@ WARMERS: list[tuple[str, Callable[[], None]]] = [
 
 if __name__ == "__main__":
     found = warm(lambda text: print(text, file=sys.stderr, flush=True))
-    sys.stderr.write(f"{told(found) if found else 'every kernel was compiled before'}\n")
+    sys.stderr.write(f"{compiled_text(found) if found else 'every kernel was compiled before'}\n")

@@ -53,7 +53,7 @@ def flow_over(folder: Path, offset: int, store: Store, base_url: str, judge: Jud
     return Flow(base_url, known, judge, base), made
 
 
-class Standing(Protocol):
+class SubscriptionState(Protocol):
     """Which subscriptions a record meets, and what was declared by then."""
 
     flow: Flow
@@ -144,7 +144,7 @@ class Frozen:
 
     def known_along(self, start: int, stop: int) -> Along:
         del start, stop
-        return Along(self.flow.known, iter(()))
+        return Along(self.flow.catalogue, iter(()))
 
     def step(self, offset: int, change: Subscription | Declaration | None) -> None:
         pass

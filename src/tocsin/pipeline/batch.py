@@ -25,7 +25,7 @@ _RESULT = from_arrow_schema(RESULT)
 
 
 @dataclass(frozen=True)
-class Work:
+class BatchResult:
     """What the tasks of a batch did, together."""
 
     end: Offsets
@@ -33,7 +33,7 @@ class Work:
     by_subscription: Counter[str]
 
 
-def work(frame: DataFrame, task: Task) -> Work:
+def work(frame: DataFrame, task: Task) -> BatchResult:
     """One Spark job. Its answer is small: a row a task."""
     rows = frame.mapInArrow(task.run, _RESULT).toArrow().to_pylist()
     end: Offsets = {}
@@ -43,7 +43,7 @@ def work(frame: DataFrame, task: Task) -> Work:
         end[row["log"]] = max(row["stop"], end.get(row["log"], 0))
         counted.update({name: row[name] for name in COUNTS})
         by_subscription.update(dict(row["by_subscription"]))
-    return Work(end, counted, by_subscription)
+    return BatchResult(end, counted, by_subscription)
 
 
 def warm_up(spark: SparkSession) -> None:
@@ -53,7 +53,7 @@ def warm_up(spark: SparkSession) -> None:
         work(nothing, Task(Path(), 0, frozenset()))
 
 
-def publish(outbox: Outbox, data: Path, batch: int, found: Work, end: Offsets) -> bool:
+def publish(outbox: Outbox, data: Path, batch: int, found: BatchResult, end: Offsets) -> bool:
     """False when the batch was published before. What the tasks left for the outbox is gone afterwards."""
     count = tables.count(data, DELIVERIES, {batch})
     if count != found.counted[DELIVERIES]:
@@ -65,7 +65,7 @@ def publish(outbox: Outbox, data: Path, batch: int, found: Work, end: Offsets) -
 
 
 @dataclass(frozen=True)
-class Done:
+class PublishedBatch:
     """A published batch. A repeated one was published before, and Spark did not know."""
 
     id: int
@@ -77,7 +77,7 @@ class Done:
 class Batches:
     """What `foreachBatch` calls. A batch killed anywhere on its way and repeated leaves each row once."""
 
-    def __init__(self, data: Path, outbox: Outbox, *, deliver: bool, done: Callable[[Done], None]) -> None:
+    def __init__(self, data: Path, outbox: Outbox, *, deliver: bool, done: Callable[[PublishedBatch], None]) -> None:
         self._data, self._outbox, self._done = data, outbox, done
         self._deliver = deliver
         self.busy = Lock()  # free between two batches
@@ -90,7 +90,7 @@ class Batches:
             began = time.monotonic()
             repeated = batch <= self._last
             counted = self._clear(batch) if repeated else self._process(frame, batch)
-            self._done(Done(batch, counted, time.monotonic() - began, repeated))
+            self._done(PublishedBatch(batch, counted, time.monotonic() - began, repeated))
 
     def _clear(self, batch: int) -> Counter[str]:
         """Its tables were whole before it was published."""

@@ -15,7 +15,7 @@ from tocsin.model.delivery import Delivery, Outcome
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.subscription import Subscription
-from tocsin.pipeline.as_of import Standing
+from tocsin.pipeline.as_of import SubscriptionState
 from tocsin.store.codec import Undecodable, decode, is_change
 from tocsin.store.declarations import Along
 from tocsin.store.log.reader import LogReader
@@ -24,7 +24,7 @@ _decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class Failure:
     """Something the door should not have let in, or that one subscriber cannot be told."""
 
     reason: str
@@ -32,7 +32,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MatchedNotification:
     """A notification and who wants it. `deliveries` is empty where nothing is to be sent.
 
     One that could not be written is among them too: the node makes a dead letter of it.
@@ -41,22 +41,22 @@ class Told:
     notification: Notification
     matched: tuple[Subscription, ...]
     deliveries: tuple[Delivery, ...] = ()
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class RecordResult:
     """All that came of one record; or, `late`, of one before it for who subscribed there from an earlier place."""
 
     offset: int
-    told: tuple[Told, ...] = ()
-    failed: tuple[Failed, ...] = field(default=())
+    told: tuple[MatchedNotification, ...] = ()
+    failed: tuple[Failure, ...] = field(default=())
     late: bool = False
 
 
 def hop(
-    frames: Iterator[tuple[int, bytes]], standing: Standing, *, customise: bool, log: LogReader | None = None
-) -> Iterator[Seen]:
+    frames: Iterator[tuple[int, bytes]], standing: SubscriptionState, *, customise: bool, log: LogReader | None = None
+) -> Iterator[RecordResult]:
     """What came of each record, in the order of the log. `log` is where subscriptions find what was before them."""
     first = next(frames, None)
     if first is None:
@@ -68,7 +68,7 @@ def hop(
         yield _see(offset, payload, standing, customise)
 
 
-def _catch_up(payload: bytes, standing: Standing, customise: bool, log: LogReader) -> Iterator[Seen]:
+def _catch_up(payload: bytes, standing: SubscriptionState, customise: bool, log: LogReader) -> Iterator[RecordResult]:
     """All of it before anything newer, and never at once in memory."""
     try:
         change = decode(payload)
@@ -77,34 +77,34 @@ def _catch_up(payload: bytes, standing: Standing, customise: bool, log: LogReade
     if isinstance(change, Changed) and standing.is_first(change):
         for notification, matched in earlier(change, log, standing.flow, standing.known_along):
             told = _tell_all(notification, matched, standing.flow, customise)
-            yield Seen(change.at.offset, (told,), late=True)
+            yield RecordResult(change.at.offset, (told,), late=True)
 
 
-def _see(offset: int, payload: bytes, standing: Standing, customise: bool) -> Seen:
+def _see(offset: int, payload: bytes, standing: SubscriptionState, customise: bool) -> RecordResult:
     change: Subscription | Declaration | None = None
     try:
         match decode(payload):
             case Changed(subscription=change) | Declared(what=change):
-                return Seen(offset)
+                return RecordResult(offset)
             case Accepted() as record:
                 if addressed_to(record) is not None:  # for a pull point alone
-                    return Seen(offset, tuple(Told(each, ()) for each in normalise(record)))
-                return Seen(offset, tuple(_tell(each, standing.flow, customise) for each in normalise(record)))
+                    return RecordResult(offset, tuple(MatchedNotification(each, ()) for each in normalise(record)))
+                return RecordResult(offset, tuple(_tell(each, standing.flow, customise) for each in normalise(record)))
     except Exception as problem:  # one record must not stop all that follow; it is counted and kept with its reason
-        return Seen(offset, failed=(Failed(_reason(problem)),))
+        return RecordResult(offset, failed=(Failure(_reason(problem)),))
     finally:
         standing.step(offset, change)
 
 
-def _tell(notification: Notification, flow: Flow, customise: bool) -> Told:
+def _tell(notification: Notification, flow: Flow, customise: bool) -> MatchedNotification:
     return _tell_all(notification, flow.match(notification), flow, customise)
 
 
-def _tell_all(notification: Notification, matched: Matched, flow: Flow, customise: bool) -> Told:
+def _tell_all(notification: Notification, matched: Matched, flow: Flow, customise: bool) -> MatchedNotification:
     wanted, unjudged = tuple(matched.wanted), _unjudged(matched)
-    failed = [Failed(_reason(problem), subscription.id) for subscription, problem in unjudged]
+    failed = [Failure(_reason(problem), subscription.id) for subscription, problem in unjudged]
     if not customise:
-        return Told(notification, wanted, (), tuple(failed))
+        return MatchedNotification(notification, wanted, (), tuple(failed))
     deliveries = [unmade(notification, *each) for each in unjudged]
     for subscription in wanted:
         if pulled_by(subscription) is not None:  # a pull point is filled by its node
@@ -112,9 +112,9 @@ def _tell_all(notification: Notification, matched: Matched, flow: Flow, customis
         try:
             deliveries.append(flow.deliver(notification, subscription))
         except Exception as problem:
-            failed.append(Failed(_reason(problem), subscription.id))
+            failed.append(Failure(_reason(problem), subscription.id))
             deliveries.append(unmade(notification, subscription, problem))
-    return Told(notification, wanted, tuple(deliveries), tuple(failed))
+    return MatchedNotification(notification, wanted, tuple(deliveries), tuple(failed))
 
 
 def _unjudged(matched: Matched) -> list[tuple[Subscription, Undecided]]:
@@ -126,12 +126,12 @@ def _reason(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
-def decode_outcomes(payload: bytes) -> tuple[Outcome, ...] | Failed:
+def decode_outcomes(payload: bytes) -> tuple[Outcome, ...] | Failure:
     """Senders write the outcomes of a moment as one record."""
     try:
         return _decode_outcomes(payload)
     except msgspec.MsgspecError as problem:
-        return Failed(_reason(Undecodable(f"not outcomes: {problem}")))
+        return Failure(_reason(Undecodable(f"not outcomes: {problem}")))
 
 
 def earlier(

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from tocsin.pipeline import tables
-from tocsin.pipeline.batch import Work, publish, work
+from tocsin.pipeline.batch import BatchResult, publish, work
 from tocsin.pipeline.errors import PipelineError, sentence
 from tocsin.pipeline.run import delivers, owned
 from tocsin.pipeline.session import LOCAL, session
@@ -102,14 +102,14 @@ def _batch_id(asked: _Range, again: int) -> int:
     return -1 - (int.from_bytes(digest) >> 1)
 
 
-def _work(spark: SparkSession, data: Path, asked: _Range, task: Task) -> Work:
+def _work(spark: SparkSession, data: Path, asked: _Range, task: Task) -> BatchResult:
     parts = spark.sparkContext.defaultParallelism
     options = {"data": str(data), "start": str(asked.start), "stop": str(asked.stop), "parts": str(parts)}
     frame = spark.read.format(NAME).options(**options).load()
     return work(frame, replace(task, customise=True, frozen_at=asked.frozen_at, by_subscription=True))
 
 
-def _replayed(asked: _Range, found: Work, batch: int | None = None, published: bool | None = None) -> Replayed:
+def _replayed(asked: _Range, found: BatchResult, batch: int | None = None, published: bool | None = None) -> Replayed:
     counted = found.counted
     return Replayed(
         start=asked.start,

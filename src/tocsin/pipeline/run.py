@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from tocsin.pipeline.as_of import open_store
-from tocsin.pipeline.batch import Batches, Done, warm_up
+from tocsin.pipeline.batch import Batches, PublishedBatch, warm_up
 from tocsin.pipeline.errors import OutOfStep, PipelineError, sentence
 from tocsin.pipeline.session import LOCAL, session
 from tocsin.pipeline.source import NAME
@@ -62,7 +62,7 @@ class Progress:
         except BrokenPipeError:  # whoever listened is gone; the work goes on until it is told to stop
             self._out = open(os.devnull, "w")  # noqa: SIM115, PTH123
 
-    def batch(self, done: Done) -> None:
+    def batch(self, done: PublishedBatch) -> None:
         told = {name: done.counted[name] for name in ("notifications", "matches", "deliveries", "history", "errors")}
         rest = {"seconds": round(done.seconds, 3), "repeated": done.repeated}
         self.say("batch", id=done.id, rows=done.counted["records"], **told, **rest)

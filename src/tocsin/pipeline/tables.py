@@ -114,7 +114,7 @@ _GROUP_BYTES = 8 << 20
 Row = tuple[Any, ...]
 
 
-class Part:
+class PartWriter:
     """Writes rows where they belong. The task writes the files itself: as Spark jobs the tables took twice as long.
 
     A file gets its name when it is whole and on disk, so that a task tried again replaces it and never mixes with it.

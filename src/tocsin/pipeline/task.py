@@ -11,10 +11,10 @@ from pyspark import TaskContext
 
 from tocsin.model.delivery import Outcome
 from tocsin.model.notification import Notification
-from tocsin.pipeline.as_of import Standing, as_of, frozen
-from tocsin.pipeline.hop import Failed, Seen, Told, decode_outcomes, hop
+from tocsin.pipeline.as_of import SubscriptionState, as_of, frozen
+from tocsin.pipeline.hop import Failure, MatchedNotification, RecordResult, decode_outcomes, hop
 from tocsin.pipeline.source import LOG, OUTCOMES
-from tocsin.pipeline.tables import DELIVERIES, ERRORS, HISTORY, KEPT, MATCHES, NOTIFICATIONS, Part, Row
+from tocsin.pipeline.tables import DELIVERIES, ERRORS, HISTORY, KEPT, MATCHES, NOTIFICATIONS, PartWriter, Row
 from tocsin.store.codec import encode
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
@@ -26,7 +26,7 @@ RECORDS = "records"
 class Sink:
     """Counts all that is added, and writes the tables that are asked for."""
 
-    part: Part
+    part: PartWriter
     tables: frozenset[str]
     counted: Counter[str] = field(default_factory=Counter)
     by_subscription: Counter[str] = field(default_factory=Counter)
@@ -36,7 +36,7 @@ class Sink:
         if table in self.tables:
             self.part.add(table, row, size)
 
-    def add_seen(self, seen: Seen) -> None:
+    def add_seen(self, seen: RecordResult) -> None:
         if seen.late:  # the record and its notifications have their rows
             for told in seen.told:
                 self._add_matched(told)
@@ -47,20 +47,20 @@ class Sink:
         for told in seen.told:
             self._add_told(told)
 
-    def add_outcomes(self, offset: int, outcomes: tuple[Outcome, ...] | Failed) -> None:
+    def add_outcomes(self, offset: int, outcomes: tuple[Outcome, ...] | Failure) -> None:
         self.counted[RECORDS] += 1
-        if isinstance(outcomes, Failed):
+        if isinstance(outcomes, Failure):
             self._add_failed(OUTCOMES, offset, outcomes)
             return
         for outcome in outcomes:
             self.add(HISTORY, _history_row(outcome))
 
-    def _add_told(self, told: Told) -> None:
+    def _add_told(self, told: MatchedNotification) -> None:
         said = told.notification
         self.add(NOTIFICATIONS, _notification_row(said), len(said.payload.data))
         self._add_matched(told)
 
-    def _add_matched(self, told: Told) -> None:
+    def _add_matched(self, told: MatchedNotification) -> None:
         said = told.notification
         for subscription in told.matched:
             self.add(MATCHES, (said.id, *_place(said), subscription.id, said.when // 1_000))
@@ -70,7 +70,7 @@ class Sink:
             self._add_failed(LOG, said.at.offset, failed)
         self.by_subscription.update(each.id for each in told.matched)
 
-    def _add_failed(self, log: str, offset: int, failed: Failed) -> None:
+    def _add_failed(self, log: str, offset: int, failed: Failure) -> None:
         self.add(ERRORS, (log, offset, failed.subscription, failed.reason))
 
 
@@ -124,7 +124,7 @@ class Task:
         if first is None or not first.num_rows:
             return
         log = first.column(0)[0].as_py()
-        with Part(self.data, self.batch, TaskContext.get().partitionId()) as part:
+        with PartWriter(self.data, self.batch, TaskContext.get().partitionId()) as part:
             sink = Sink(part, self.tables)
             stop = self._keep(log, _frames(first, batches), sink)
         yield self._result(log, stop, sink)
@@ -141,7 +141,7 @@ class Task:
                 sink.add_outcomes(offset, decode_outcomes(payload))
         return offset + 1
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> SubscriptionState:
         return as_of(self.data) if self.frozen_at is None else frozen(self.data, self.frozen_at)
 
     def _result(self, log: str, stop: int, sink: Sink) -> pa.RecordBatch:

@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, Self
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed, Declared
@@ -129,7 +129,7 @@ class Store:
     def declared_as_of(self, offset: int) -> list[Declaration]:
         return declarations.as_of(self._connection, offset)
 
-    def known_as_of(self, offset: int) -> Known:
+    def known_as_of(self, offset: int) -> Catalogue:
         """What was declared, as a record at that offset meets it."""
         return self._recent.as_of(offset)
 
@@ -137,8 +137,8 @@ class Store:
         """For who reads the log from one record up to another."""
         return Along(self.known_as_of(start), self.declarations(since=start, before=stop))
 
-    def known(self) -> Known:
-        return Known(declarations.as_of(self._connection, None))
+    def known(self) -> Catalogue:
+        return Catalogue(declarations.as_of(self._connection, None))
 
     def save_progress(
         self,

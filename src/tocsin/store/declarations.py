@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from threading import Lock
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, Withdrawn
 from tocsin.model.records import Declared
 from tocsin.model.space import InformationSpace
@@ -74,15 +74,15 @@ class Recent:
 
     def __init__(self, connection: Connection) -> None:
         self._connection, self._lock = connection, Lock()
-        self._states: dict[int, Known] = {}  # by the last declaration in it
+        self._states: dict[int, Catalogue] = {}  # by the last declaration in it
 
-    def as_of(self, offset: int) -> Known:
+    def as_of(self, offset: int) -> Catalogue:
         """The asker's own."""
         last = self._connection.rows("SELECT max(at) FROM declaration WHERE at < ?", (offset,))[0][0]
         if last is None:
-            return Known()
+            return Catalogue()
         with self._lock:
-            found = self._states.pop(last, None) or Known(as_of(self._connection, offset))
+            found = self._states.pop(last, None) or Catalogue(as_of(self._connection, offset))
             self._states[last] = found
             if len(self._states) > _REMEMBERED:
                 del self._states[next(iter(self._states))]
@@ -95,11 +95,11 @@ class Along:
     By the store and not by the records that are read: retention may take some of them away meanwhile.
     """
 
-    def __init__(self, known: Known, later: Iterator[Declared]) -> None:
+    def __init__(self, known: Catalogue, later: Iterator[Declared]) -> None:
         self._known, self._later = known, later
         self._next = next(later, None)
 
-    def at(self, offset: int) -> Known:
+    def at(self, offset: int) -> Catalogue:
         """The same one each time, brought further: offsets must not fall."""
         while self._next is not None and self._next.at.offset < offset:
             self._known.declare(self._next.what)

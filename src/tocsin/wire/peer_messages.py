@@ -11,7 +11,7 @@ from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.routing.implicit.messages import Claim, Copy, Granted, Handled
 from tocsin.semantics.interest.ino import Service
-from tocsin.semantics.interest.partition import Entry, Part
+from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.wire.errors import WireError
 
 PATH = "/peer/implicit"
@@ -77,7 +77,7 @@ class Declined(Struct, frozen=True):
 encode = msgspec.msgpack.Encoder().encode
 decode_batch: Callable[[bytes], Batch] = msgspec.msgpack.Decoder(Batch).decode
 decode_taken: Callable[[bytes], Taken] = msgspec.msgpack.Decoder(Taken).decode
-decode_part: Callable[[bytes], Part] = msgspec.msgpack.Decoder(Part).decode
+decode_part: Callable[[bytes], Partition] = msgspec.msgpack.Decoder(Partition).decode
 decode_registering: Callable[[bytes], Registering] = msgspec.msgpack.Decoder(Registering).decode
 decode_names: Callable[[bytes], tuple[str, ...]] = msgspec.msgpack.Decoder(tuple[str, ...]).decode
 decode_entries: Callable[[bytes], dict[str, Entry]] = msgspec.msgpack.Decoder(dict[str, Entry]).decode

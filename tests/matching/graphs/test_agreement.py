@@ -8,7 +8,7 @@ from tests.matching.graphs.strategies import Case, cases
 from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.matching.graphs.index import GraphIndex
-from tocsin.matching.graphs.partial_match import furthest
+from tocsin.matching.graphs.partial_match import furthest_match
 from tocsin.matching.graphs.search import find
 from tocsin.matching.ops.algorithm import Ops
 from tocsin.matching.ops.decomposition import Decomposition
@@ -64,4 +64,4 @@ def by_search(asked: list[GraphQuery], event: EventGraph, model: ConceptModel) -
 
 
 def by_furthest(asked: list[GraphQuery], event: EventGraph, model: ConceptModel) -> frozenset[int]:
-    return frozenset(number for number, query in enumerate(asked) if furthest(query, event, model).failed is None)
+    return frozenset(number for number, query in enumerate(asked) if furthest_match(query, event, model).failed is None)

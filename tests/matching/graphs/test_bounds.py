@@ -6,7 +6,7 @@ import pytest
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.matching.graphs.index import GraphIndex
-from tocsin.matching.graphs.workspace import MOST_STEPS, Desk
+from tocsin.matching.graphs.workspace import MOST_STEPS, Workspace
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
@@ -117,14 +117,14 @@ def test_an_event_of_five_thousand_vertexes() -> None:
 
 
 def test_when_the_budget_is_spent_all_that_is_left_is_undecided() -> None:
-    index = GraphIndex(Desk(most_steps=30))
+    index = GraphIndex(Workspace(most_steps=30))
     for number in range(20):
         index.add(number, pattern(2, star(2), {1: f"urn:C{number}"}))
     index.add(20, pattern(2, star(2), {1: "urn:C5"}, injective=False))
     told = event(21, star(21), {at + 1: f"urn:C{at}" for at in range(20)})
     found = index.match(told, EMPTY)
     assert sorted(found.atoms.tolist() + found.undecided.tolist()) == list(range(21))
-    index = GraphIndex(Desk(most_steps=8))
+    index = GraphIndex(Workspace(most_steps=8))
     for number in range(20):
         index.add(number, pattern(2, star(2), {1: f"urn:C{number}"}))
     index.add(20, pattern(2, star(2), {1: "urn:C5"}, injective=False))

@@ -5,7 +5,16 @@ from tests.matching.graphs.literals import XSD, literal
 
 from tocsin.markup.graphs.graph_pattern import Compared, GraphPattern, GraphQuery
 from tocsin.markup.graphs.literals import Kind, Value
-from tocsin.matching.graphs.partial_match import FailedTest, NoArc, NoClass, OtherTerm, Reason, Unequal, Used, furthest
+from tocsin.matching.graphs.partial_match import (
+    FailedTest,
+    NoArc,
+    NoClass,
+    OtherTerm,
+    Reason,
+    Unequal,
+    Used,
+    furthest_match,
+)
 from tocsin.semantics.events.event_graph import Arc, EventGraph
 
 BELOW_400 = Compared("<", Value(Kind.NUMBER, 400.0))
@@ -53,7 +62,7 @@ def asking(pattern: GraphPattern, at: int, **what: object) -> GraphPattern:
     ids=lambda value: type(value).__name__ if isinstance(value, Reason) else None,
 )
 def test_what_failed_and_why(pattern: GraphPattern, mapped: dict[str, int], failed: str, reason: Reason) -> None:
-    found = furthest(GraphQuery((pattern,)), EVENT, MODEL)
+    found = furthest_match(GraphQuery((pattern,)), EVENT, MODEL)
     assert {pattern.vertexes[asked].name: at for asked, at in found.mapping.items()} == mapped
     assert found.failed is not None
     assert pattern.vertexes[found.failed].name == failed
@@ -63,26 +72,28 @@ def test_what_failed_and_why(pattern: GraphPattern, mapped: dict[str, int], fail
 
 def test_of_several_ways_the_one_that_gets_furthest_is_told() -> None:
     event = drawn.event("H-p->a", "H-p->b", "b-q->c", "H-p->d")
-    found = furthest(GraphQuery((drawn.pattern("H-p->?1", "?1-q->?2", "?2-r->?3"),)), event, drawn.model())
+    found = furthest_match(GraphQuery((drawn.pattern("H-p->?1", "?1-q->?2", "?2-r->?3"),)), event, drawn.model())
     assert found.mapping == {0: 0, 1: 2, 2: 3}
     assert found.reasons == (NoArc("?2", "r"),)
 
 
 def test_of_several_alternatives_the_one_that_gets_furthest_is_told() -> None:
     far, near = drawn.pattern("H-price->?1", "?1-worth->?2"), drawn.pattern("H-cost->?1", "?1-worth->?2")
-    assert furthest(GraphQuery((near, far)), EVENT, MODEL).pattern == far
-    assert furthest(GraphQuery((near, PRICED)), EVENT, MODEL).failed is None
+    assert furthest_match(GraphQuery((near, far)), EVENT, MODEL).pattern == far
+    assert furthest_match(GraphQuery((near, PRICED)), EVENT, MODEL).failed is None
 
 
 def test_there_is_a_reason_for_each_vertex_that_was_looked_at() -> None:
     event = drawn.event("H-p->a:A", "H-p->b:B")
-    found = furthest(GraphQuery((drawn.pattern("H-p->?1:C"),)), event, drawn.model())
+    found = furthest_match(GraphQuery((drawn.pattern("H-p->?1:C"),)), event, drawn.model())
     assert found.reasons == (NoClass("_:a", "C", ("A",)), NoClass("_:b", "C", ("B",)))
 
 
 def test_a_star_is_not_looked_through_for_ever() -> None:
     event = drawn.event(*(f"H-p->a{at}" for at in range(40)))
-    found = furthest(GraphQuery((drawn.pattern(*(f"H-p->?{at}" for at in range(41))),)), event, drawn.model(), 5_000)
+    found = furthest_match(
+        GraphQuery((drawn.pattern(*(f"H-p->?{at}" for at in range(41))),)), event, drawn.model(), 5_000
+    )
     assert len(found.mapping) == 41
     assert not found.complete
     assert found.reasons[0] == Used("_:a0", "?0")

@@ -7,7 +7,7 @@ import msgspec
 
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import Flow, normalise, unmade, with_meaning
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
@@ -60,7 +60,7 @@ class Remaking:
         except Exception as problem:
             return unmade(said, subscription, problem)
 
-    def _known(self, said: Notification, subscription: Subscription) -> Known | None:
+    def _known(self, said: Notification, subscription: Subscription) -> Catalogue | None:
         """As it was then, where the form of the message goes with it."""
         form = subscription.form
         return self._store.known_as_of(said.at.offset) if form.graph or form.bindings else None

@@ -9,7 +9,7 @@ from pyoxigraph import NamedNode
 
 from tocsin.markup import xml
 from tocsin.markup.xml import MarkupError
-from tocsin.matching.catalogue import Known, cycle_in
+from tocsin.matching.catalogue import Catalogue, cycle_in
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, Withdrawn
 from tocsin.model.filters import AllOf, AnyOf, Filter, Graph, InBox, Not
 from tocsin.model.refusal import Refusal
@@ -54,7 +54,7 @@ def formed(what: Declaration) -> Declaration:
     return what
 
 
-def check_among(what: Declaration, known: Known) -> None:
+def check_among(what: Declaration, known: Catalogue) -> None:
     """Whether there is room for it, or something to withdraw."""
     match what:
         case InformationSpace(name=name) if name not in known.spaces and len(known.spaces) >= MOST_SPACES:
@@ -71,7 +71,7 @@ def check_among(what: Declaration, known: Known) -> None:
             _check_withdrawn(what, known)
 
 
-def is_known(what: Declaration, known: Known) -> bool:
+def is_known(what: Declaration, known: Catalogue) -> bool:
     """Whether it says what is known already: then there is nothing to write down."""
     match what:
         case InformationSpace(name=name):
@@ -118,7 +118,7 @@ def graphs_in(filters: Iterable[Filter]) -> Iterable[Graph]:
                 yield from graphs_in((inner,))
 
 
-def no_such_space(name: str, known: Known) -> str:
+def no_such_space(name: str, known: Catalogue) -> str:
     return f"there is no information space {name[:80]!r}; {known_names(name, sorted(known.spaces))}; {HOW_TO_DECLARE}"
 
 
@@ -178,7 +178,7 @@ def _base(address: str) -> str:
         return NO_BASE
 
 
-def _check_withdrawn(asked: Withdrawn, known: Known) -> None:
+def _check_withdrawn(asked: Withdrawn, known: Catalogue) -> None:
     if asked.what == "space":
         if asked.name not in known.spaces:
             raise Refusal("unknown-name", no_such_space(asked.name, known))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from tocsin.broker.declarations.checks import boxes_in, check_among, formed, is_known, no_such_space
 from tocsin.broker.kernels import warmed
 from tocsin.broker.pull_points.service import Waited
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.resolution import resolve
 from tocsin.model.content_topic import CONTENT_TOPIC, parse_point, space_of
 from tocsin.model.declarations import Declaration, Hierarchy, Producer, Withdrawn
@@ -32,12 +32,12 @@ class Declaring:
 
     name: NodeName
     log: Log
-    known: Known
+    known: Catalogue
     _subscriptions: dict[SubscriptionId, Subscription]
     _changing: dict[SubscriptionId, Subscription]
     _waiting: "deque[tuple[asyncio.Future[int], int, Waited]]"
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Catalogue) -> None:
         self.known = known
         self.report: Callable[[str], None] = lambda _: None  # set when it is opened
         self._ahead = known  # as it will be, once all that waits is on disk

@@ -14,7 +14,7 @@ from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.suspension import tell_suspended
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration, Lifting, Ontology, Withdrawn
 from tocsin.model.filters import Filter, Graph
 from tocsin.model.identity import SubscriptionId
@@ -44,7 +44,7 @@ class Meaning(Declaring):
     sending: Sending
     pulling: PullPoints
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: Catalogue) -> None:
         super().__init__(known)
         self._meaning = asyncio.Lock()  # one change is looked through at a time
         self._looked = False  # at all that stand, since the last change
@@ -106,7 +106,7 @@ class Meaning(Declaring):
             await self._suspend_all(await self._looked_through(self._ahead.copy()))
             self._looked = True
 
-    async def _looked_through(self, after: Known) -> list[Broken]:
+    async def _looked_through(self, after: Catalogue) -> list[Broken]:
         """In a thread, for there may be many; what was asked for meanwhile is few, and looked at last."""
         standing, self._meanwhile = list((self._subscriptions | self._changing).values()), {}
         try:
@@ -148,7 +148,7 @@ class Meaning(Declaring):
                 raise
 
 
-def _check_all(notifications: Sequence[Notification], known: Known, unknown_properties: bool) -> None:
+def _check_all(notifications: Sequence[Notification], known: Catalogue, unknown_properties: bool) -> None:
     for each in notifications:
         try:
             check_event_graph(each, known, unknown_properties)
@@ -157,7 +157,7 @@ def _check_all(notifications: Sequence[Notification], known: Known, unknown_prop
             raise Refusal(refusal.reason, f"{where}{refusal.text}", refusal.about) from None
 
 
-def _checked(after: Known, standing: Iterable[Subscription]) -> list[Broken]:
+def _checked(after: Catalogue, standing: Iterable[Subscription]) -> list[Broken]:
     """Also whether the ontologies are right together, and all liftings with them."""
     check_together(after.ontologies.values())
     for each in after.liftings.values():

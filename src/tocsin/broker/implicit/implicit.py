@@ -21,7 +21,7 @@ from tocsin.broker.implicit.turn import Forget, Here
 from tocsin.broker.settings import ImplicitSettings
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.documents.ports.implicit_port import Changes, Published, Running
-from tocsin.flow.addressing import check_told, door_of
+from tocsin.flow.addressing import check_event_for_service, door_of
 from tocsin.model.identity import SECOND, Instant, MessageId
 from tocsin.model.names import Topic
 from tocsin.model.refusal import Refusal
@@ -188,7 +188,7 @@ class Implicit:
         await self._host.tell_service(copy, topic, producer)
 
     def _check_told(self, message: Message) -> None:
-        check_told(message, *self._said_of(message))
+        check_event_for_service(message, *self._said_of(message))
 
     def _said_of(self, message: Message) -> tuple[Topic, str]:
         return topic_of(self._registry.topics, message.topic), f"{message.reports}{door_of(message.root)}"

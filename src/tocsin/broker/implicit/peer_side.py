@@ -8,7 +8,7 @@ from tocsin.broker.implicit.shell import Shell
 from tocsin.broker.implicit.turn import Here, Item, Report
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Refusal
-from tocsin.semantics.interest.partition import Entry, Part
+from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.wire.peer_messages import SKEW, Batch, Registering, Taken
 
 
@@ -66,10 +66,10 @@ class PeerSide:
         granted = await self._shell.take([*items, *claims])
         return Taken(absent, tuple(granted))
 
-    async def part(self, node: str, after: int, seconds: float) -> Part | None:
+    async def part(self, node: str, after: int, seconds: float) -> Partition | None:
         return await self._world().part_after(node, after, seconds)
 
-    async def register(self, asked: Registering) -> Part:
+    async def register(self, asked: Registering) -> Partition:
         world = self._world()
         self._once.take(asked)
         await world.register(asked)

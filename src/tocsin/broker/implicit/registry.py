@@ -13,7 +13,7 @@ from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.changes import CastVote, Change, Changing, PutEdge, PutService, RemoveEdge, RemoveService
 from tocsin.semantics.interest.ino import Edge, Service
-from tocsin.semantics.interest.partition import Entry, Part, entry_of, part_of
+from tocsin.semantics.interest.partition import Entry, Partition, entry_of, part_of
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import World
 from tocsin.store.errors import DatabaseFailed, StoreError
@@ -63,7 +63,7 @@ class LocalRegistry:
         self._world = _remade(tables.changes())
         self._tried = _again(self._world)
         self._shown = self._world.version  # of the last change that a part may show
-        self._parts: dict[str, tuple[int, Part]] = {}  # what each node was told, and as of which such change
+        self._parts: dict[str, tuple[int, Partition]] = {}  # what each node was told, and as of which such change
 
     @property
     def topics(self) -> Taxonomy:
@@ -144,9 +144,9 @@ class LocalRegistry:
         if wanted is not None and wanted != found:
             await self._change([PutService(wanted)], asked.by)
 
-    def part(self, node: str) -> Part:
+    def part(self, node: str) -> Partition:
         """With the version since which it is as it is."""
-        as_of, known = self._parts.get(node, (-1, Part()))
+        as_of, known = self._parts.get(node, (-1, Partition()))
         if as_of != self._shown:
             found = part_of(self._world, [each for each in self._world.services.values() if each.node == node])
             if as_of < 0 or replace(found, version=known.version) != known:
@@ -156,7 +156,7 @@ class LocalRegistry:
                 del self._parts[next(iter(self._parts))]
         return known
 
-    async def part_after(self, node: str, version: int, seconds: float) -> Part | None:
+    async def part_after(self, node: str, version: int, seconds: float) -> Partition | None:
         """What the node may know, as soon as that has another version; None when it has none for so long."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -17,7 +17,7 @@ from tocsin.delivery.retry import delay, describe
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.ino import Service
-from tocsin.semantics.interest.partition import Entry, Part
+from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.store.errors import StoreError
 from tocsin.store.implicit import ImplicitTables
@@ -49,7 +49,7 @@ class RemoteRegistry:
     ) -> None:
         self._address, self._node, self._link, self._tables, self._patience = address, node, link, tables, patience
         self._random, self._report = Random(), report
-        self._part, self._topics = Part(), Taxonomy("topic")
+        self._part, self._topics = Partition(), Taxonomy("topic")
         self._keeping = asyncio.Lock()
         self._found: dict[str, Entry] = {}  # what was asked for since the part came, or is in none
         if (kept := tables.part()) is not None:
@@ -127,7 +127,7 @@ class RemoteRegistry:
             return False
         return answer.status in (200, 204)
 
-    async def _keep(self, part: Part, after: int | None = None) -> None:
+    async def _keep(self, part: Partition, after: int | None = None) -> None:
         """An answer that was overtaken by a later one is passed over. What follows on the version that is known here
         counts whatever its own is: a registry that was set up anew begins from the first again."""
         async with self._keeping:

@@ -1,6 +1,6 @@
 """Event graphs at the door: what says to be RDF must be an event that the ontologies allow."""
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import SMALL, Evidence, read_once
 from tocsin.model.declarations import Lifting
 from tocsin.model.notification import Notification
@@ -11,12 +11,12 @@ from tocsin.semantics.events.event_graph import check_event
 _RDF_XML, _ROOT = "application/rdf+xml", "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
 
 
-def takes_long(told: Notification, known: Known) -> bool:
+def takes_long(told: Notification, known: Catalogue) -> bool:
     """Too long for the loop: a mebibyte of RDF is read in seconds."""
     return len(told.payload.data) > SMALL and (bool(known.liftings) or _may_be_rdf(told))
 
 
-def check_event_graph(told: Notification, known: Known, unknown_properties: bool = False) -> None:
+def check_event_graph(told: Notification, known: Catalogue, unknown_properties: bool = False) -> None:
     """Nothing is asked of RDF while no ontology is declared, nor of what no strict lifting is for."""
     evidence = Evidence(told, known)
     if known.ontologies and _may_be_rdf(told):
@@ -42,7 +42,7 @@ def _rdf_type(evidence: Evidence) -> str | None:
     return _RDF_XML if evidence.document is not None and evidence.document.tag == _ROOT else None
 
 
-def _strict(evidence: Evidence, known: Known) -> Lifting | None:
+def _strict(evidence: Evidence, known: Catalogue) -> Lifting | None:
     told = evidence.notification
     if not known.liftings or not (evidence.is_xml or "json" in told.payload.media_type):
         return None

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from tocsin.broker.engines.embedded import bytes_of, matchable
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import with_meaning
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, Matched, matches
 from tocsin.matching.judge import Undecided
 from tocsin.model.declarations import Declaration
@@ -63,7 +63,7 @@ class Feeds:
         self, store: Store, put: Callable[[str, str, Notification], None], log: Path, feeding: Feeding
     ) -> None:
         self._store, self._put, self._log, self._feeding = store, put, log, feeding
-        self._known = Known()
+        self._known = Catalogue()
         self._engine = Engine(self._known, feeding.judges.in_loop, feeding.base_url)
         self._standing: dict[str, Subscription] = {}
         self.lagging: dict[str, int] = {}  # the next record to read
@@ -218,7 +218,7 @@ class Feeds:
         return found, page.stop
 
     def _wanted_by(
-        self, subscription: Subscription, notifications: Sequence[Notification], known: Known
+        self, subscription: Subscription, notifications: Sequence[Notification], known: Catalogue
     ) -> Iterator[Found]:
         """Also those of which that cannot be told, or that cannot be written, and why."""
         for each in notifications:
@@ -230,7 +230,7 @@ class Feeds:
                 yield each, str(problem)
 
 
-def _told(said: Notification, subscription: Subscription, known: Known) -> Notification | Exception:
+def _told(said: Notification, subscription: Subscription, known: Catalogue) -> Notification | Exception:
     """Whatever cannot be written for one of them is not to stop the others."""
     try:
         return with_meaning(said, subscription, known)

@@ -10,7 +10,7 @@ from tocsin.broker.engines.sending import Sending
 from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.flow.addressing import pulled_by
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches_filters
 from tocsin.matching.judge import Undecided
 from tocsin.mediation.ws.onvif_properties import initialised
@@ -38,7 +38,7 @@ class Synchronising:
     pulling: PullPoints
     current: CurrentMessages
     sending: Sending
-    known: Known
+    known: Catalogue
     judges: Judges
 
     def now(self) -> Instant:
@@ -69,7 +69,7 @@ class Synchronising:
             self.sending.unjudged(notification, asking, reason)
         return [told for each in found if (told := initialised(each, name)) is not None]
 
-    def _wanted(self, asking: Subscription, latest: Sequence[Notification], known: Known) -> Wanted:
+    def _wanted(self, asking: Subscription, latest: Sequence[Notification], known: Catalogue) -> Wanted:
         """All of them or none: what was left out nobody would miss."""
         found, until = Wanted([], []), monotonic() + MOST_SECONDS
         for count, each in enumerate(latest):

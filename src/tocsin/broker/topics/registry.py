@@ -10,7 +10,7 @@ from tocsin.broker.engines.sending import Sending
 from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topic_counts import TopicCounts
 from tocsin.broker.topics.topic_space import TopicSpace
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.index.topics import TopicIndex
 from tocsin.matching.resolution import as_said
 from tocsin.mediation.operations import RegisterPublisher
@@ -37,7 +37,7 @@ class Registry:
     """A base of `Node`, which has these."""
 
     base_url: str
-    known: Known
+    known: Catalogue
     publishers: Registrations
     topic_space: TopicSpace
     topic_counts: TopicCounts

@@ -17,7 +17,7 @@ from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.tracing import trace_lookup as finding
 from tocsin.documents.ports.trace_port import Account, Accounts, Found, Heard, Newest, Outcome, SeenSubscription, Sought
 from tocsin.flow.addressing import pulled_by
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches
 from tocsin.matching.explain.explanation import count, leaf
 from tocsin.matching.explain.filters import Explanation, explain
@@ -140,7 +140,7 @@ class Tracing:
     def _explained(self, found: Found, subscription: str) -> Account:
         return self._as_met(found, self._history(subscription), self._known(found))
 
-    def _may_want(self, found: Found, history: Sequence[Changed], known: Known) -> bool:
+    def _may_want(self, found: Found, history: Sequence[Changed], known: Catalogue) -> bool:
         """Sooner told than explained."""
         met = history[_met_at(history, found)].subscription
         if found.pull_point is not None:
@@ -150,7 +150,7 @@ class Tracing:
         except Undecided:
             return True
 
-    def _as_met(self, found: Found, history: Sequence[Changed], known: Known) -> Account:
+    def _as_met(self, found: Found, history: Sequence[Changed], known: Catalogue) -> Account:
         at = _met_at(history, found)
         subscription = history[at].subscription
         if found.pull_point is not None:
@@ -158,7 +158,7 @@ class Tracing:
         explanation = explain(subscription, found.notification, known, self._judge, self._around.base_url)
         return Account(subscription, explanation, remark=_remark(history, at, found.notification.at.offset))
 
-    def _known(self, found: Found) -> Known:
+    def _known(self, found: Found) -> Catalogue:
         return self._around.store.known_as_of(found.notification.at.offset)
 
     async def _settle(self) -> None:

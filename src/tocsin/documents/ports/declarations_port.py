@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration
 from tocsin.model.identity import SubscriptionId
 
 
 class DeclarationsPort(Protocol):
     @property
-    def known(self) -> Known:
+    def known(self) -> Catalogue:
         """As of the last record on disk; not to be changed."""
         ...
 

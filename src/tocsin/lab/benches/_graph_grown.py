@@ -22,7 +22,7 @@ from tocsin.semantics.events.event_graph import EventGraph, Vertex
 
 if TYPE_CHECKING:
     from tocsin.matching.graphs.index import GraphIndex
-    from tocsin.matching.graphs.workspace import Desk
+    from tocsin.matching.graphs.workspace import Workspace
 
 ROUNDS = 10
 
@@ -67,10 +67,10 @@ def graphs_grown(workload: str, count: int, seed: int, events: int) -> GraphsGro
 
 
 def measured(workload: str, count: int, seed: int, events: int) -> GraphsGrown:
-    from tocsin.matching.graphs.workspace import Desk  # here, for it loads numba
+    from tocsin.matching.graphs.workspace import Workspace  # here, for it loads numba
 
     drawn = WORKLOADS[workload](seed)
-    given, desk = list(drawn.events(events)), Desk()
+    given, desk = list(drawn.events(events)), Workspace()
     index, build = filled(drawn.queries(count), desk)
     found = [index.match(each, drawn.model) for each in given]
     assert not any(len(each.undecided) for each in found)
@@ -80,13 +80,13 @@ def measured(workload: str, count: int, seed: int, events: int) -> GraphsGrown:
     return GraphsGrown(workload, count, build, index.nodes, index.size, bytes_of(desk), matches, timing)
 
 
-def new_index(desk: Desk | None = None) -> GraphIndex:
+def new_index(desk: Workspace | None = None) -> GraphIndex:
     from tocsin.matching.graphs.index import GraphIndex  # here, for who lists benchmarks does not load numba
 
     return GraphIndex(desk)
 
 
-def filled(queries: Iterator[GraphQuery], desk: Desk | None = None) -> tuple[GraphIndex, float]:
+def filled(queries: Iterator[GraphQuery], desk: Workspace | None = None) -> tuple[GraphIndex, float]:
     """With all queries in it, and the microseconds that one took; without those of making it."""
     warm()
     index, took = new_index(desk), 0
@@ -108,5 +108,5 @@ def warm() -> None:
     index.remove(0, query)
 
 
-def bytes_of(desk: Desk) -> int:
+def bytes_of(desk: Workspace) -> int:
     return sum(each.nbytes for each in vars(desk).values() if isinstance(each, np.ndarray))

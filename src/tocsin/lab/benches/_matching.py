@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from tocsin.lab.race import Timing, race
 from tocsin.lab.workload_files import one_by_one
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine
 from tocsin.matching.index.combination import NO_STATISTICS, Statistics
 from tocsin.model.notification import Notification
@@ -25,8 +25,8 @@ def race_by_cpu(contestants: Mapping[str, Work], *, rounds: int, slice_ms: float
     return race(contestants, rounds=rounds, slice_ms=slice_ms, clock=thread_time_ns)
 
 
-def engine_of(known: Known, asking: Iterable[Subscription], statistics: Statistics = NO_STATISTICS) -> Engine:
-    engine = Engine(known, statistics=statistics)
+def engine_of(catalogue: Catalogue, asking: Iterable[Subscription], statistics: Statistics = NO_STATISTICS) -> Engine:
+    engine = Engine(catalogue, statistics=statistics)
     for each in asking:
         engine.apply(each)
     return engine
@@ -59,10 +59,10 @@ def wanted(engine: Engine, event: Notification) -> list[str]:
     return [each.id for each in found.wanted]
 
 
-def check(engine: Engine, asking: Sequence[Subscription], events: Iterable[Notification], known: Known) -> None:
+def check(engine: Engine, asking: Sequence[Subscription], events: Iterable[Notification], catalogue: Catalogue) -> None:
     """Who gives another answer is no rival."""
     for each in events:
-        assert wanted(engine, each) == one_by_one(asking, each, known)
+        assert wanted(engine, each) == one_by_one(asking, each, catalogue)
 
 
 def matches(engine: Engine, events: Sequence[Notification]) -> int:

@@ -15,7 +15,7 @@ from tocsin.lab.benches._grown import Grown, exponent, grown
 from tocsin.lab.benches._matching import LEAST, ONE_BY_ONE, check, engine_of, over, race_by_cpu, up_to, wanted
 from tocsin.lab.workload import MIXED
 from tocsin.lab.workload_files import made, one_by_one, told
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine
 from tocsin.matching.index.compiled import Compiled, compiled
 from tocsin.model.notification import Notification
@@ -110,7 +110,7 @@ def with_statistics(engine: Engine, asking: Sequence[Subscription], events: Sequ
     """Of an engine that matched before, as a node has them when it starts again."""
     for each in events:
         engine.match(each)
-    informed = engine_of(engine.known, asking, engine.statistics())
+    informed = engine_of(engine.catalogue, asking, engine.statistics())
     assert wanted(informed, events[0]) == wanted(engine, events[0])
     timings = race_by_cpu({"informed": over(informed.match, events), "guessing": over(engine.match, events)}, rounds=10)
     ours, theirs = side_by_side(timings["informed"], timings["guessing"])
@@ -142,20 +142,20 @@ def changes(
 
 
 def snapshot(
-    engine: Engine, asking: Sequence[Subscription], events: Sequence[Notification], known: Known
+    engine: Engine, asking: Sequence[Subscription], events: Sequence[Notification], catalogue: Catalogue
 ) -> Iterator[Result]:
     details = {"subscriptions": len(asking)}
     gc.collect()
     with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder:
         begun = time.perf_counter()
-        made_snapshot = compiled(asking, known)
+        made_snapshot = compiled(asking, catalogue)
         yield alone("snapshot, compile", time.perf_counter() - begun, "s", sizes=details)
         path = snapshots.save(Path(folder), made_snapshot, 1)
         size = sum(each.stat().st_size for each in path.iterdir())
         note = "on disk, the subscriptions themselves among them"
         yield alone("snapshot, size", size / len(asking), "bytes a subscription", sizes=details, note=note)
         begun = time.perf_counter()
-        loaded = Engine(known, base=Compiled(snapshots.load(path), known))
+        loaded = Engine(catalogue, base=Compiled(snapshots.load(path), catalogue))
         yield alone("snapshot, load", (time.perf_counter() - begun) * 1e3, "ms", sizes=details)
         begun = time.perf_counter()
         loaded.match(events[0])

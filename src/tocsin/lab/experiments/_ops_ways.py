@@ -70,10 +70,10 @@ class ByDecomposition:
 class ByKernel:
     def __init__(self, model: ConceptModel) -> None:
         # It loads numba, which those who only list the experiments do not need.
-        from tocsin.matching.graphs.index import Found, GraphIndex
+        from tocsin.matching.graphs.index import GraphIndex, GraphMatches
 
         self._index, self._model = GraphIndex(), model
-        self._found: Found
+        self._found: GraphMatches
 
     def add(self, number: int, query: GraphQuery) -> None:
         self._index.add(number, query)

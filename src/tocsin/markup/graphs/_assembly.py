@@ -12,8 +12,8 @@ from typing import NamedTuple, NoReturn
 from msgspec import Struct
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graphs._filters import Asked
-from tocsin.markup.graphs._names import Words, is_datatype
+from tocsin.markup.graphs._filters import VariableTest
+from tocsin.markup.graphs._names import Tokens, is_datatype
 from tocsin.markup.graphs.graph_pattern import HOME, GraphPattern, PatternArc, PatternVertex, Test
 
 MOST_ALTERNATIVES = 32
@@ -32,19 +32,19 @@ class Node(NamedTuple):
         return self.name[0] in "?_"
 
 
-class SaidArc(NamedTuple):
+class NamedArc(NamedTuple):
     source: Node
     property: str
     target: Node
 
 
-class Said(Struct, frozen=True):
+class GroupPattern(Struct, frozen=True):
     """A conjunction, and what may be there besides; `places` says where each node is first named."""
 
-    arcs: tuple[SaidArc, ...] = ()
+    arcs: tuple[NamedArc, ...] = ()
     classes: tuple[tuple[Node, str], ...] = ()
-    tests: tuple[Asked, ...] = ()
-    optional: tuple["Said", ...] = ()
+    tests: tuple[VariableTest, ...] = ()
+    optional: tuple["GroupPattern", ...] = ()
     places: tuple[tuple[Node, int], ...] = ()
 
     def nodes(self) -> dict[Node, int]:
@@ -59,11 +59,11 @@ class Said(Struct, frozen=True):
         return own + sum(own + each.size() for each in self.optional)
 
 
-def joined(parts: Iterable[Said]) -> Said:
+def joined(parts: Iterable[GroupPattern]) -> GroupPattern:
     several = tuple(parts)
     if len(several) == 1:
         return several[0]
-    return Said(
+    return GroupPattern(
         tuple(arc for part in several for arc in part.arcs),
         tuple(each for part in several for each in part.classes),
         tuple(test for part in several for test in part.tests),
@@ -72,7 +72,7 @@ def joined(parts: Iterable[Said]) -> Said:
     )
 
 
-def patterns(words: Words, said: Said) -> Iterator[GraphPattern]:
+def patterns(words: Tokens, said: GroupPattern) -> Iterator[GraphPattern]:
     """One after the other, as the effort that the text may take lasts."""
     effort = said.size()
     words.spend(effort)
@@ -102,7 +102,7 @@ class _Draft:
         self.vertexes.append(vertex)
         return len(self.vertexes) - 1
 
-    def literal(self, arc: SaidArc, vertexes: dict[Node, PatternVertex]) -> int:
+    def literal(self, arc: NamedArc, vertexes: dict[Node, PatternVertex]) -> int:
         """A vertex of its own, equal to the first one of that variable; the same said twice is said once."""
         first = self.at.get(arc.target)
         vertex = vertexes[arc.target] if first is None else self.vertexes[first]
@@ -120,7 +120,7 @@ class _Draft:
 
 
 class _Assembly:
-    def __init__(self, text: str, said: Said) -> None:
+    def __init__(self, text: str, said: GroupPattern) -> None:
         self._text, self._said = text, said
         self._nodes = said.nodes()
         self._check_size(len(self._nodes), len(set(said.arcs)))
@@ -152,7 +152,7 @@ class _Assembly:
         counted = Counter(arc.target for arc in arcs)
         return [node for node in open_ if counted[node] > 1]
 
-    def _check_kinds(self, said: Said) -> None:
+    def _check_kinds(self, said: GroupPattern) -> None:
         for node in self._nodes:
             if node in self._literals and node in self._subjects and node.varies and node.name != HOME:
                 self._fail(self._nodes[node], f"{node.name} has properties: no filter or datatype can be for it")
@@ -184,7 +184,7 @@ class _Assembly:
             self._check_reached(larger)
             yield larger.pattern()
 
-    def _check_optional(self, said: Said, new: set[Node], seen: set[Node]) -> None:
+    def _check_optional(self, said: GroupPattern, new: set[Node], seen: set[Node]) -> None:
         nodes = said.nodes()
         for node in (*(node for node, _ in said.classes), *(Node(test.variable) for test in said.tests)):
             if node in self._nodes:
@@ -194,14 +194,14 @@ class _Assembly:
                 self._fail(nodes[arc.source], f"{arc.source.name} is a literal, which has no properties")
         for node in (node for node in nodes if node in new and node in seen):
             self._fail(nodes[node], f"{node.name} is in two OPTIONAL parts: name it before them too")
-        _Assembly(self._text, Said(said.arcs, said.classes, said.tests, (), said.places)).check_sure(new)
+        _Assembly(self._text, GroupPattern(said.arcs, said.classes, said.tests, (), said.places)).check_sure(new)
 
     def check_sure(self, new: set[Node]) -> None:
         for node in self._unsure():
             if node in new:
                 self._fail(self._nodes[node], f"nothing says whether {node.name} is a literal: give it a class")
 
-    def _extend(self, draft: _Draft, said: Said, literals: set[Node]) -> None:
+    def _extend(self, draft: _Draft, said: GroupPattern, literals: set[Node]) -> None:
         nodes = said.nodes()
         vertexes = _vertexes(said, nodes)
         for node in nodes:
@@ -240,7 +240,7 @@ class _Assembly:
         raise ExpressionError(self._text, at, why)
 
 
-def _vertexes(said: Said, nodes: Iterable[Node]) -> dict[Node, PatternVertex]:
+def _vertexes(said: GroupPattern, nodes: Iterable[Node]) -> dict[Node, PatternVertex]:
     classes: dict[Node, dict[str, None]] = {}
     for node, found in said.classes:
         classes.setdefault(node, {})[found] = None
@@ -258,7 +258,7 @@ def _vertexes(said: Said, nodes: Iterable[Node]) -> dict[Node, PatternVertex]:
     }
 
 
-def _literals(said: Said) -> set[Node]:
+def _literals(said: GroupPattern) -> set[Node]:
     """Those that are known to be: constants, those of a datatype, those that are tested."""
     constants = {arc.target for arc in said.arcs if arc.target.name[0] == '"'}
     typed = {node for node, found in said.classes if is_datatype(found) and node.varies and node.name != HOME}

@@ -6,13 +6,13 @@ from typing import NoReturn, cast
 
 from msgspec import Struct
 
-from tocsin.markup.graphs._names import Names, Words, Written
+from tocsin.markup.graphs._names import NameReader, Tokens, Written
 from tocsin.markup.graphs.graph_pattern import All, Any, Comparator, Compared, Like, Opposite, Spoken, Test
 from tocsin.markup.graphs.literals import XSD, Kind, Value, literal_value, number_value
 from tocsin.markup.regexes import LARGEST, problem_of, weight_of
 
 
-class Asked(Struct, frozen=True):
+class VariableTest(Struct, frozen=True):
     """A test of one variable."""
 
     variable: str
@@ -28,14 +28,14 @@ class Either(Struct, frozen=True):
     parts: tuple["Formula", ...]
 
 
-Formula = Asked | Both | Either
+Formula = VariableTest | Both | Either
 
 
 def negated(formula: Formula) -> Formula:
     """By De Morgan, which holds with errors too (SPARQL 1.1 s17.2)."""
     match formula:
-        case Asked(variable, test, at):
-            return Asked(variable, test.test if isinstance(test, Opposite) else Opposite(test), at)
+        case VariableTest(variable, test, at):
+            return VariableTest(variable, test.test if isinstance(test, Opposite) else Opposite(test), at)
         case Both(parts):
             return Either(tuple(map(negated, parts)))
         case Either(parts):
@@ -46,34 +46,34 @@ def joined(parts: list[Formula], of_one: type[All] | type[Any], of_several: type
     if len(parts) == 1:
         return parts[0]
     first = parts[0]
-    if isinstance(first, Asked):
-        tests = [part.test for part in parts if isinstance(part, Asked) and part.variable == first.variable]
+    if isinstance(first, VariableTest):
+        tests = [part.test for part in parts if isinstance(part, VariableTest) and part.variable == first.variable]
         if len(tests) == len(parts):
-            return Asked(first.variable, of_one(tuple(tests)), first.at)
+            return VariableTest(first.variable, of_one(tuple(tests)), first.at)
     return of_several(tuple(parts))
 
 
-def one_by_one(formula: Formula) -> tuple[Asked, ...]:
+def one_by_one(formula: Formula) -> tuple[VariableTest, ...]:
     """All tests that it makes, in order."""
     match formula:
-        case Asked(variable, All(tests), at):
-            return tuple(Asked(variable, test, at) for test in tests)
-        case Asked():
+        case VariableTest(variable, All(tests), at):
+            return tuple(VariableTest(variable, test, at) for test in tests)
+        case VariableTest():
             return (formula,)
     return tuple(asked for part in formula.parts for asked in one_by_one(part))
 
 
-def ways(formula: Formula, most: int) -> list[tuple[Asked, ...]]:
+def ways(formula: Formula, most: int) -> list[tuple[VariableTest, ...]]:
     """The ways for it to hold, each of which asks every variable for itself; no more of them than `most`."""
     match formula:
-        case Asked():
+        case VariableTest():
             return [one_by_one(formula)]
         case Either(parts):
             return list(islice((way for part in parts for way in ways(part, most)), most))
-    sure = [asked for part in formula.parts if isinstance(part, Asked) for asked in one_by_one(part)]
+    sure = [asked for part in formula.parts if isinstance(part, VariableTest) for asked in one_by_one(part)]
     found = [tuple(sure)]
     for part in formula.parts:
-        if not isinstance(part, Asked) and len(found) < most:
+        if not isinstance(part, VariableTest) and len(found) < most:
             found = list(islice(((*one, *other) for one, other in product(found, ways(part, most))), most))
     return found
 
@@ -104,7 +104,7 @@ class Filters:
 
     __slots__ = ("_names", "_regexes", "_words")
 
-    def __init__(self, words: Words, names: Names) -> None:
+    def __init__(self, words: Tokens, names: NameReader) -> None:
         self._words, self._names, self._regexes = words, names, 0
 
     def read(self) -> Formula:
@@ -121,14 +121,14 @@ class Filters:
 
     def _condition(self, at: int, found: Formula | Operand) -> Formula:
         match found:
-            case Asked() | Both() | Either():
+            case VariableTest() | Both() | Either():
                 return found
             case str():
                 self._words.fail(f"{found} must be compared with something: {found} = true asks for a truth", at)
         return self._words.fail("a constant is no condition", at)
 
     def _operand(self, at: int, found: Formula | Operand) -> Operand:
-        if isinstance(found, Asked | Both | Either):
+        if isinstance(found, VariableTest | Both | Either):
             self._words.fail("a condition is neither compared nor computed with: join conditions by && and ||", at)
         return found
 
@@ -166,9 +166,9 @@ class Filters:
             case str(), str():
                 self._words.fail("two variables cannot be compared: a pattern asks each literal for itself", at)
             case str(), Written() | Fraction() | float():
-                return Asked(left, Compared(cast(Comparator, operator), _value(right)), at)
+                return VariableTest(left, Compared(cast(Comparator, operator), _value(right)), at)
             case Written() | Fraction() | float(), str():
-                return Asked(right, Compared(_MIRRORED[operator], _value(left)), at)
+                return VariableTest(right, Compared(_MIRRORED[operator], _value(left)), at)
         return self._words.fail("there is no variable in this comparison", at)
 
     def _among(self, at: int, left: Operand) -> Formula:
@@ -181,7 +181,7 @@ class Filters:
         if not isinstance(left, str):
             words.fail("IN needs a variable before it", at)
         test = Any(tuple(Compared("=", _value(each)) for each in self._list()))
-        return Asked(left, Opposite(test) if denied else test, at)
+        return VariableTest(left, Opposite(test) if denied else test, at)
 
     def _list(self) -> list[Written | Number]:
         words, found = self._words, list[Written | Number]()
@@ -320,7 +320,7 @@ class Filters:
         self._regexes += weight_of(like)
         if self._regexes > LARGEST:
             words.fail("the regular expressions are too large together: repeat less (x{9}), or use fewer \\p", place)
-        return Asked(variable, like, at)
+        return VariableTest(variable, like, at)
 
     def _spoken(self, at: int) -> Formula:
         words = self._words
@@ -331,7 +331,7 @@ class Filters:
         variable = self._variable()
         words.expect(")")
         words.expect(",")
-        return Asked(variable, Spoken(self._names.text().lower()), at)
+        return VariableTest(variable, Spoken(self._names.text().lower()), at)
 
 
 def _value(operand: Written | Number) -> Value:

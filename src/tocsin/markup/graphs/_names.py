@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 _Read = TypeVar("_Read")
 
 
-class Words:
+class Tokens:
     """`kind`, `word` and `at` are those of the word that comes next."""
 
     __slots__ = ("_depth", "_left", "_next", "at", "kind", "text", "word")
@@ -159,12 +159,12 @@ def is_datatype(iri: str) -> bool:
     return iri.startswith(XSD) or iri in _DATATYPES
 
 
-class Names:
+class NameReader:
     """Prefixes of the text come first, then those given, then well-known ones."""
 
     __slots__ = ("_base", "_given", "_own", "_words")
 
-    def __init__(self, words: Words, prefixes: Mapping[str, str]) -> None:
+    def __init__(self, words: Tokens, prefixes: Mapping[str, str]) -> None:
         self._words, self._given = words, prefixes
         self._own: dict[str, str] = {}
         self._base = ""

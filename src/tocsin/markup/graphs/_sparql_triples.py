@@ -1,7 +1,7 @@
 """Triples of SPARQL 1.1 (s4.2), read as arcs and classes."""
 
-from tocsin.markup.graphs._assembly import Node, Said, SaidArc
-from tocsin.markup.graphs._names import Names, Words
+from tocsin.markup.graphs._assembly import GroupPattern, NamedArc, Node
+from tocsin.markup.graphs._names import NameReader, Tokens
 from tocsin.markup.graphs.literals import RDF
 
 _TYPE = f"{RDF}type"
@@ -13,13 +13,13 @@ class Triples:
 
     __slots__ = ("_arcs", "_classes", "_names", "_places", "_unnamed", "_words")
 
-    def __init__(self, words: Words, names: Names) -> None:
+    def __init__(self, words: Tokens, names: NameReader) -> None:
         self._words, self._names, self._unnamed = words, names, 0
-        self._arcs: list[SaidArc] = []
+        self._arcs: list[NamedArc] = []
         self._classes: list[tuple[Node, str]] = []
         self._places: dict[Node, int] = {}
 
-    def block(self) -> Said:
+    def block(self) -> GroupPattern:
         """Until something else than a triple stands there."""
         self._arcs, self._classes, self._places = [], [], {}
         self._same_subject()
@@ -27,7 +27,7 @@ class Triples:
             self._same_subject()
         if self._begins():
             self._words.fail("'.' is expected here, between triples")
-        return Said(tuple(self._arcs), tuple(self._classes), (), (), tuple(self._places.items()))
+        return GroupPattern(tuple(self._arcs), tuple(self._classes), (), (), tuple(self._places.items()))
 
     def _begins(self) -> bool:
         """Other words begin FILTER and the like."""
@@ -61,7 +61,7 @@ class Triples:
             if found == _TYPE:
                 self._class(subject)
             else:
-                self._arcs.append(SaidArc(subject, found, self._node()))
+                self._arcs.append(NamedArc(subject, found, self._node()))
             if not self._words.takes(","):
                 break
 

@@ -5,9 +5,9 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from tocsin.markup.graphs._assembly import Node, Said, SaidArc, patterns
-from tocsin.markup.graphs._filters import Asked, Filters, one_by_one
-from tocsin.markup.graphs._names import Names, Words
+from tocsin.markup.graphs._assembly import GroupPattern, NamedArc, Node, patterns
+from tocsin.markup.graphs._filters import Filters, VariableTest, one_by_one
+from tocsin.markup.graphs._names import NameReader, Tokens
 from tocsin.markup.graphs.graph_pattern import HOME, GraphQuery
 from tocsin.markup.graphs.literals import RDF
 from tocsin.markup.graphs.sparql import parse_sparql
@@ -41,13 +41,13 @@ def parse_pattern(text: str, prefixes: Mapping[str, str]) -> GraphQuery:
 
 class _Reader:
     def __init__(self, text: str, prefixes: Mapping[str, str]) -> None:
-        self._words = Words(text)
-        self._names = Names(self._words, prefixes)
+        self._words = Tokens(text)
+        self._names = NameReader(self._words, prefixes)
         self._filters = Filters(self._words, self._names)
-        self._arcs: list[SaidArc] = []
+        self._arcs: list[NamedArc] = []
         self._classes: list[tuple[Node, str]] = []
         self._places: dict[Node, int] = {}
-        self._tests: list[Asked] = []
+        self._tests: list[VariableTest] = []
 
     def query(self) -> GraphQuery:
         self._names.prologue()
@@ -56,7 +56,9 @@ class _Reader:
             self._statement()
         if all(arc.source.name != HOME for arc in self._arcs):
             self._words.fail("one statement at least begins with _:H, the event's home vertex (OPS s4)", 0)
-        said = Said(tuple(self._arcs), tuple(self._classes), tuple(self._tests), (), tuple(self._places.items()))
+        said = GroupPattern(
+            tuple(self._arcs), tuple(self._classes), tuple(self._tests), (), tuple(self._places.items())
+        )
         told = tuple(node.name for node in self._places if node.name[0] == "?")
         return GraphQuery(tuple(patterns(self._words, said)), told)
 
@@ -115,7 +117,7 @@ class _Reader:
         words.expect(",")
         self._class(node)
         words.expect(")")
-        self._arcs.append(SaidArc(subject, found, node))
+        self._arcs.append(NamedArc(subject, found, node))
 
     def _class(self, node: Node) -> None:
         words = self._words

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from pyoxigraph import Store
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.graphs._assembly import MOST_ALTERNATIVES, Node, Said, joined, patterns
+from tocsin.markup.graphs._assembly import MOST_ALTERNATIVES, GroupPattern, Node, joined, patterns
 from tocsin.markup.graphs._filters import Both, Filters, Formula, one_by_one, ways
-from tocsin.markup.graphs._names import Names, Words
+from tocsin.markup.graphs._names import NameReader, Tokens
 from tocsin.markup.graphs._sparql_triples import Triples
 from tocsin.markup.graphs.graph_pattern import GraphQuery
 
@@ -44,8 +44,8 @@ def parse_sparql(text: str, prefixes: Mapping[str, str], injective: bool = True)
 
 class _Reader:
     def __init__(self, text: str, prefixes: Mapping[str, str]) -> None:
-        self._words = Words(text)
-        self._names = Names(self._words, prefixes)
+        self._words = Tokens(text)
+        self._names = NameReader(self._words, prefixes)
         self._filters = Filters(self._words, self._names)
         self._triples = Triples(self._words, self._names)
         self._in_optional = False
@@ -88,7 +88,7 @@ class _Reader:
             words.fail("nothing can be computed from what matched: SELECT takes variables")
         return found or words.fail("a variable or * is expected here")
 
-    def _told(self, told: list[tuple[str, int]] | None, branches: list[Said]) -> tuple[str, ...]:
+    def _told(self, told: list[tuple[str, int]] | None, branches: list[GroupPattern]) -> tuple[str, ...]:
         there = {node.name: None for said in branches for part in (said, *said.optional) for node, _ in part.places}
         if told is None:
             return tuple(name for name in there if name[0] == "?")
@@ -104,7 +104,7 @@ class _Reader:
         if self._words.kind != "end":
             self._words.fail("the query has ended before this")
 
-    def _group(self) -> list[Said]:
+    def _group(self) -> list[GroupPattern]:
         """The alternatives of what stands in braces."""
         at = self._words.at
         self._words.expect("{")
@@ -112,9 +112,9 @@ class _Reader:
         self._words.expect("}")
         return found
 
-    def _elements(self, at: int) -> list[Said]:
+    def _elements(self, at: int) -> list[GroupPattern]:
         words = self._words
-        unions, optional, filters = list[list[Said]](), list[Said](), list[tuple[Formula, int]]()
+        unions, optional, filters = list[list[GroupPattern]](), list[GroupPattern](), list[tuple[Formula, int]]()
         while not words.sees("}") and words.kind != "end":
             keyword = words.keyword()
             if keyword == "FILTER":
@@ -136,14 +136,14 @@ class _Reader:
                 unions.append([self._triples.block()])
         return self._filtered(self._product(unions, optional, at), filters)
 
-    def _union(self) -> list[Said]:
+    def _union(self) -> list[GroupPattern]:
         at, found = self._words.at, self._group()
         while self._words.keyword() == "UNION":
             self._words.advance()
             found = self._few_enough([*found, *self._group()], at)
         return found
 
-    def _optional(self) -> Said:
+    def _optional(self) -> GroupPattern:
         at = self._words.at
         if self._in_optional:
             self._words.fail("OPTIONAL within OPTIONAL cannot be compiled: write them side by side")
@@ -155,16 +155,16 @@ class _Reader:
             self._words.fail("alternatives within OPTIONAL cannot be compiled: write an OPTIONAL for each", at)
         return found[0]
 
-    def _product(self, unions: list[list[Said]], optional: list[Said], at: int) -> list[Said]:
+    def _product(self, unions: list[list[GroupPattern]], optional: list[GroupPattern], at: int) -> list[GroupPattern]:
         if prod(map(len, unions)) > MOST_ALTERNATIVES:
             self._too_many(at)
         several = list(product(*unions))
         for parts in several:
             self._words.spend(sum(len(part.places) for part in parts) // _JOINED_AT_ONCE)
             self._check_apart(parts)
-        return [joined((*parts, Said(optional=tuple(optional))) if optional else parts) for parts in several]
+        return [joined((*parts, GroupPattern(optional=tuple(optional))) if optional else parts) for parts in several]
 
-    def _check_apart(self, parts: tuple[Said, ...]) -> None:
+    def _check_apart(self, parts: tuple[GroupPattern, ...]) -> None:
         """What only an OPTIONAL of one part names may be missing there: the others cannot rely on it."""
         for part in filter(_has_optional, parts):
             outside = {node for other in parts if other is not part for node, _ in other.places}
@@ -172,7 +172,7 @@ class _Reader:
                 if node.varies and node in outside and node not in part.nodes():
                     self._words.fail(f"{node.name} is optional here, and needed elsewhere in the query", at)
 
-    def _filtered(self, branches: list[Said], filters: list[tuple[Formula, int]]) -> list[Said]:
+    def _filtered(self, branches: list[GroupPattern], filters: list[tuple[Formula, int]]) -> list[GroupPattern]:
         """All filters of a group are asked of all that is in it (SPARQL 1.1 s5.2.2)."""
         if not filters:
             return branches
@@ -185,14 +185,14 @@ class _Reader:
             self._too_many(filters[0][1])
         return [replace(said, tests=said.tests + way) for said in branches for way in several]
 
-    def _check_bound(self, variables: dict[str, int], branches: list[Said]) -> None:
+    def _check_bound(self, variables: dict[str, int], branches: list[GroupPattern]) -> None:
         for said in branches:
             there = said.nodes()
             for variable, at in variables.items():
                 if Node(variable) not in there:
                     self._unbound(variable, at, said)
 
-    def _unbound(self, variable: str, at: int, said: Said) -> NoReturn:
+    def _unbound(self, variable: str, at: int, said: GroupPattern) -> NoReturn:
         if any(Node(variable) in each.nodes() for each in said.optional):
             self._words.fail(f"{variable} is optional: move the FILTER into the OPTIONAL, or leave OPTIONAL out", at)
         self._words.fail(f"{variable} is not in every alternative of the group that this FILTER is in", at)
@@ -204,7 +204,7 @@ class _Reader:
         self._words.fail(f"there are more than {MOST_ALTERNATIVES} alternatives", at)
 
 
-def _has_optional(said: Said) -> bool:
+def _has_optional(said: GroupPattern) -> bool:
     return bool(said.optional)
 
 

@@ -6,7 +6,7 @@ from tocsin.markup.conditions import Compare, Condition, Every, Exists, Expressi
 from tocsin.markup.content import condition_of
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.cover.boxes import boxes_cover
 from tocsin.matching.cover.topics import topics_cover
 from tocsin.matching.filters import continues
@@ -28,26 +28,26 @@ from tocsin.model.space import Interval
 from tocsin.semantics.concepts.concept_model import ConceptModel
 
 BUDGET = 10_000  # cases; filters that need more are taken as not covered
-_UNKNOWN = Known()
+_UNKNOWN = Catalogue()
 _Filters = tuple[Filter, ...]
 
 
-def covers(wide: Filter, narrow: Filter, known: Known | None = None) -> bool:
+def covers(wide: Filter, narrow: Filter, catalogue: Catalogue | None = None) -> bool:
     """True only if all that `narrow` lets through, `wide` lets through too, as things are declared now.
 
     Complete for topics, and for boxes whose space is known.
     """
-    return covers_all((wide,), (narrow,), known)
+    return covers_all((wide,), (narrow,), catalogue)
 
 
-def covers_all(wide: _Filters, narrow: _Filters, known: Known | None = None) -> bool:
+def covers_all(wide: _Filters, narrow: _Filters, catalogue: Catalogue | None = None) -> bool:
     """The same of conjunctions, such as the filters of a subscription; without any filter one lets all through."""
-    return _Covering(known or _UNKNOWN).all_of(wide, narrow)
+    return _FilterCover(catalogue or _UNKNOWN).all_of(wide, narrow)
 
 
-class _Covering:
-    def __init__(self, known: Known) -> None:
-        self._known = known
+class _FilterCover:
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
         self._budget = BUDGET
 
     def all_of(self, wide: _Filters, narrow: _Filters) -> bool:
@@ -93,14 +93,14 @@ class _Covering:
 
     def _in_space(self, name: str, wide: tuple[InBox, ...], narrow: list[InBox]) -> bool:
         wides, narrows = [each for each in wide if each.space == name], [each for each in narrow if each.space == name]
-        return bool(wides) and boxes_cover(wides, narrows, self._known.spaces.get(name))
+        return bool(wides) and boxes_cover(wides, narrows, self._catalogue.spaces.get(name))
 
     def _single(self, wide: Filter, narrow: Filter) -> bool:
         match wide, narrow:
             case TopicIs(), TopicIs():
                 return topics_cover(wide, narrow)
             case TypeIs(names), TypeIs(asked):
-                return all(not self._known.types_of(each).isdisjoint(names) for each in asked)
+                return all(not self._catalogue.types_of(each).isdisjoint(names) for each in asked)
             case ProducerIs(), ProducerIs():
                 return self._producers(wide, narrow)
             case ActionIs(actions), ActionIs(asked):
@@ -115,9 +115,9 @@ class _Covering:
 
     def _producers(self, wide: ProducerIs, narrow: ProducerIs) -> bool:
         """An address is in a category only as long as it is declared so; a category below another always is."""
-        within = self._known.category_with_above
+        within = self._catalogue.category_with_above
         return all(
-            each in wide.addresses or not self._known.categories_of(each).isdisjoint(wide.categories)
+            each in wide.addresses or not self._catalogue.categories_of(each).isdisjoint(wide.categories)
             for each in narrow.addresses
         ) and all(not within(each).isdisjoint(wide.categories) for each in narrow.categories)
 
@@ -132,7 +132,7 @@ class _Covering:
 
     def _graphs(self, wide: Graph, narrow: Graph) -> bool:
         try:
-            return graphs_cover(query_of(wide), query_of(narrow), self._known.concepts)
+            return graphs_cover(query_of(wide), query_of(narrow), self._catalogue.concepts)
         except ExpressionError:
             return False
 
@@ -207,10 +207,12 @@ def graphs_cover(wide: GraphQuery, narrow: GraphQuery, model: ConceptModel) -> b
         return True
     if wide.injective != narrow.injective:
         return False
-    return all(any(_Part(one, other, model).is_found() for one in wide.alternatives) for other in narrow.alternatives)
+    return all(
+        any(_PatternCover(one, other, model).is_found() for one in wide.alternatives) for other in narrow.alternatives
+    )
 
 
-class _Part:
+class _PatternCover:
     """A wider pattern is looked for in a narrower one, injectively; tests are the same, or not shown to hold."""
 
     def __init__(self, wide: GraphPattern, narrow: GraphPattern, model: ConceptModel) -> None:

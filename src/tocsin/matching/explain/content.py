@@ -20,7 +20,7 @@ from tocsin.markup.conditions import (
 )
 from tocsin.markup.content import Values, ValuesAt, compares, condition_of, holds, number
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.explain.explanation import Part, Room, Telling, leaf
+from tocsin.matching.explain.explanation import Composer, Part, PartBudget, leaf
 from tocsin.matching.explain.wording import Prefixes, condition_text, constant_text, filter_text, listed, path_text
 from tocsin.matching.filters import document_for, values_for
 from tocsin.matching.judge import Undecided
@@ -36,7 +36,7 @@ _OVER = {
 }
 
 
-def content_part(evidence: Evidence, asked: Content, subscription: Subscription, room: Room) -> Part:
+def content_part(evidence: Evidence, asked: Content, subscription: Subscription, room: PartBudget) -> Part:
     what = filter_text(asked)
     try:
         return _decided(evidence, asked, subscription, what, room)
@@ -44,7 +44,7 @@ def content_part(evidence: Evidence, asked: Content, subscription: Subscription,
         return Part(what, "undecided", f"it could not be evaluated: {problem}")
 
 
-def _decided(evidence: Evidence, asked: Content, subscription: Subscription, what: str, room: Room) -> Part:
+def _decided(evidence: Evidence, asked: Content, subscription: Subscription, what: str, room: PartBudget) -> Part:
     condition = condition_of(asked)
     if condition is None:
         document = document_for(evidence, asked, subscription)
@@ -80,9 +80,9 @@ def _why_inapplicable(evidence: Evidence, asked: Content) -> str:
 
 
 class _Conditions:
-    def __init__(self, values: ValuesAt, prefixes: Prefixes, room: Room) -> None:
+    def __init__(self, values: ValuesAt, prefixes: Prefixes, room: PartBudget) -> None:
         self._values, self._prefixes = values, prefixes
-        self._telling = Telling[Condition](room, self.part, lambda each: "yes" if holds(each, values) else "no")
+        self._telling = Composer[Condition](room, self.part, lambda each: "yes" if holds(each, values) else "no")
 
     def part(self, condition: Condition, what: str = "") -> Part:
         """`what` has it as it was written, which need not be put together again."""

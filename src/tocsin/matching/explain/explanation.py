@@ -14,7 +14,7 @@ Verdict = Literal["yes", "no", "undecided", "does not apply"]
 _NO: AbstractSet[Verdict] = {"no", "does not apply"}
 _YES: AbstractSet[Verdict] = {"yes"}
 _OPPOSITE: dict[Verdict, Verdict] = {"yes": "no", "no": "yes", "does not apply": "yes", "undecided": "undecided"}
-Asked = TypeVar("Asked")
+T = TypeVar("T")
 
 
 class Part(Struct, frozen=True):
@@ -42,7 +42,7 @@ def count(part: Part) -> int:
     return 1 + sum(map(count, part.parts))
 
 
-class Room:
+class PartBudget:
     """How many parts an explanation may still have. What is asked together takes it before what is within."""
 
     __slots__ = ("_left",)
@@ -56,23 +56,23 @@ class Room:
         return taken
 
 
-class Telling(Generic[Asked]):
+class Composer(Generic[T]):
     """How each of those asked together is explained, and how its verdict alone is had, which is far sooner."""
 
-    def __init__(self, room: Room, part: Callable[[Asked], Part], verdict: Callable[[Asked], Verdict]) -> None:
+    def __init__(self, room: PartBudget, part: Callable[[T], Part], verdict: Callable[[T], Verdict]) -> None:
         self._room, self._part, self._verdict = room, part, verdict
 
-    def all_of(self, what: str, asked: Sequence[Asked]) -> Part:
+    def all_of(self, what: str, asked: Sequence[T]) -> Part:
         """The first that does not hold decides, or else the first that could not be evaluated."""
         why = "all of these hold" if asked else "it asks for nothing"
         return self._whole(asked, _NO, Part(what, "yes", why))
 
-    def any_of(self, what: str, asked: Sequence[Asked]) -> Part:
+    def any_of(self, what: str, asked: Sequence[T]) -> Part:
         """The first that holds decides, or else the first that could not be evaluated."""
         why = "none of these holds" if asked else "it has no alternatives"
         return self._whole(asked, _YES, Part(what, "no", why))
 
-    def _whole(self, asked: Sequence[Asked], decisive: AbstractSet[Verdict], undisputed: Part) -> Part:
+    def _whole(self, asked: Sequence[T], decisive: AbstractSet[Verdict], undisputed: Part) -> Part:
         """Told are the first that there is room for, and the one that decides; without any room only its reason."""
         fits = self._room.take(len(asked))
         parts = [self._part(each) for each in asked[:fits]]
@@ -83,12 +83,12 @@ class Telling(Generic[Asked]):
         whole = replace(undisputed, parts=shown, more=len(asked) - len(shown))
         return whole if decider is None else replace(whole, verdict=_plain(decider), why=decider.said())
 
-    def _late(self, rest: Sequence[Asked], decisive: AbstractSet[Verdict], parts: Sequence[Part]) -> Asked | None:
+    def _late(self, rest: Sequence[T], decisive: AbstractSet[Verdict], parts: Sequence[Part]) -> T | None:
         """The one that decides, where none of those before it does."""
         before = {each.verdict for each in parts}
         if before & decisive:
             return None
-        unclear: Asked | None = None
+        unclear: T | None = None
         for each in rest:
             verdict = self._verdict(each)
             if verdict in decisive:
@@ -97,7 +97,7 @@ class Telling(Generic[Asked]):
                 unclear = each
         return None if "undecided" in before else unclear
 
-    def negation(self, what: str, asked: Asked) -> Part:
+    def negation(self, what: str, asked: T) -> Part:
         """What does not apply is not so, and its negation holds."""
         fits = self._room.take(1)
         negated = self._part(asked)

@@ -7,10 +7,10 @@ from typing import assert_never
 from msgspec import Struct
 
 from tocsin.markup.conditions import ExpressionError
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.explain.content import content_part
-from tocsin.matching.explain.explanation import MOST_PARTS, Part, Room, Telling, Verdict, leaf
+from tocsin.matching.explain.explanation import MOST_PARTS, Composer, Part, PartBudget, Verdict, leaf
 from tocsin.matching.explain.graphs import graph_part
 from tocsin.matching.explain.wording import coordinate_text, filter_text, listed, shortened, side_text, topic_path_text
 from tocsin.matching.filters import satisfies
@@ -51,14 +51,14 @@ class Explanation(Struct, frozen=True):
 def explain(
     subscription: Subscription,
     notification: Notification,
-    known: Known,
+    catalogue: Catalogue,
     judge: Judge | None = None,
     base_url: str = "",
     most: int = MOST_PARTS,
 ) -> Explanation:
     """The subscription as the notification met it; filters behind the one that decided are looked at, too, while there
     is room for them."""
-    explaining = _Explaining(Evidence(notification, known, judge, base_url), subscription, Room(most))
+    explaining = _Explainer(Evidence(notification, catalogue, judge, base_url), subscription, PartBudget(most))
     whole = explaining.whole((*_frame(subscription, notification), *subscription.filters))
     return Explanation(_WANTED[whole.verdict], _because(whole), whole.parts, whole.more)
 
@@ -93,10 +93,10 @@ def _frame(subscription: Subscription, notification: Notification) -> Iterable[P
         yield leaf(f"until {timestamp(subscription.expires)}", False, f"the subscription had expired, {accepted}")
 
 
-class _Explaining:
-    def __init__(self, evidence: Evidence, subscription: Subscription, room: Room) -> None:
+class _Explainer:
+    def __init__(self, evidence: Evidence, subscription: Subscription, room: PartBudget) -> None:
         self._evidence, self._subscription, self._room = evidence, subscription, room
-        self._telling = Telling[Filter | Part](room, self._part, self._verdict)
+        self._telling = Composer[Filter | Part](room, self._part, self._verdict)
 
     def whole(self, asked: Sequence[Filter | Part]) -> Part:
         return self._telling.all_of("", asked)
@@ -132,7 +132,7 @@ class _Explaining:
             return "undecided"
 
     def _text(self, asked: Filter) -> str:
-        return filter_text(asked, self._evidence.known.spaces)
+        return filter_text(asked, self._evidence.catalogue.spaces)
 
 
 Plain = TopicIs | TypeIs | ProducerIs | ActionIs | AttributeIs | ForNotifier
@@ -182,13 +182,13 @@ def _attribute_reason(evidence: Evidence, asked: AttributeIs) -> str:
     return f"it has no attribute {asked.name}" if value is None else f"{asked.name} is {shortened(value)!r}"
 
 
-def _box(evidence: Evidence, asked: InBox, room: Room) -> Part:
-    space, point = evidence.known.spaces.get(asked.space), evidence.point(asked.space)
-    what = filter_text(asked, evidence.known.spaces)
+def _box(evidence: Evidence, asked: InBox, room: PartBudget) -> Part:
+    space, point = evidence.catalogue.spaces.get(asked.space), evidence.point(asked.space)
+    what = filter_text(asked, evidence.catalogue.spaces)
     if space is None or point is None:
         return Part(what, "does not apply", _nowhere(evidence, asked.space))
     sides = zip(space.dimensions, point, asked.sides, strict=True)
-    telling = Telling[_Side](room, lambda each: _side(*each), lambda each: "yes" if each[1] in each[2] else "no")
+    telling = Composer[_Side](room, lambda each: _side(*each), lambda each: "yes" if each[1] in each[2] else "no")
     return telling.all_of(what, list(sides))
 
 
@@ -203,7 +203,7 @@ def _side(dimension: Dimension, value: Coordinate, side: Side) -> Part:
 
 def _nowhere(evidence: Evidence, space: str) -> str:
     text = evidence.content_topic
-    if space not in evidence.known.spaces:
+    if space not in evidence.catalogue.spaces:
         return f"no space {space} is declared"
     if text is None:
         return "it has no content topic"

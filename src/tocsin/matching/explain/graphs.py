@@ -9,14 +9,14 @@ from tocsin.matching.explain.explanation import Part, leaf
 from tocsin.matching.explain.wording import Short, filter_text, listed, term_text, test_text, vertex_text
 from tocsin.matching.graphs.partial_match import (
     FailedTest,
-    Furthest,
     NoArc,
     NoClass,
     OtherTerm,
+    PartialMatch,
     Reason,
     Unequal,
     Used,
-    furthest,
+    furthest_match,
 )
 from tocsin.matching.graphs.search import Bindings, budget_for, find
 from tocsin.matching.judge import Undecided
@@ -33,22 +33,22 @@ def graph_part(evidence: Evidence, asked: Graph) -> Part:
         evidence.has(asked)
         if event is None:
             return Part(what, "does not apply", evidence.no_graph)
-        query, model = query_of(asked), evidence.known.concepts
+        query, model = query_of(asked), evidence.catalogue.concepts
         found = find(query, event, model, budget_for(query))
     except Undecided as problem:
         return Part(what, "undecided", f"it could not be evaluated: {problem}")
     if found is not None:
         return leaf(what, True, found_text(found, event, model))
-    reached = furthest(query, event, model, LOOKS // len(query.alternatives))
-    return leaf(what, False, furthest_text(reached, event, model))
+    reached = furthest_match(query, event, model, LOOKS // len(query.alternatives))
+    return leaf(what, False, partial_match_text(reached, event, model))
 
 
 def found_text(found: Bindings, event: EventGraph, model: ConceptModel) -> str:
     pairs = dict(enumerate(found.mapping))
-    return f"the event graph has it: {_mapping_text(Furthest(found.pattern, pairs), event, model.short)}"
+    return f"the event graph has it: {_mapping_text(PartialMatch(found.pattern, pairs), event, model.short)}"
 
 
-def furthest_text(found: Furthest, event: EventGraph, model: ConceptModel) -> str:
+def partial_match_text(found: PartialMatch, event: EventGraph, model: ConceptModel) -> str:
     reasons = listed((reason_text(each, model.short) for each in found.reasons), most=3)
     more = "" if found.complete else "; there may be more, the search was cut short"
     if found.failed is None or not found.mapping:
@@ -57,7 +57,7 @@ def furthest_text(found: Furthest, event: EventGraph, model: ConceptModel) -> st
     return f"{_mapping_text(found, event, model.short)}, but nothing will do for {_name(asked)}: {reasons}{more}"
 
 
-def _mapping_text(found: Furthest, event: EventGraph, short: Short) -> str:
+def _mapping_text(found: PartialMatch, event: EventGraph, short: Short) -> str:
     """What variables stand for; constants stand for themselves."""
     pairs = ((found.pattern.vertexes[asked], event.vertexes[at]) for asked, at in found.mapping.items())
     shown = (

@@ -12,7 +12,7 @@ from tocsin.markup.graphs.literals import Kind, Value
 from tocsin.markup.regexes import expression, weight_of
 from tocsin.matching.graphs.definition import verdict
 from tocsin.matching.graphs.kernel import Doubles, Ints
-from tocsin.matching.graphs.pools import Names
+from tocsin.matching.graphs.pools import NamePool
 from tocsin.matching.graphs.predicates import Predicates
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph, Vertex, value_of
@@ -22,7 +22,7 @@ TOGETHER, HEAVIEST = 50_000, 500  # instructions of one set, some tens of millis
 ROOM = 64 << 20  # bytes for a set, which must never run out of them: it would find nothing
 
 
-class Tellers:
+class LiteralTests:
     def __init__(self, predicates: Predicates) -> None:
         self._predicates = predicates
         self._version = 0
@@ -97,7 +97,7 @@ _NOTHING: Ints = np.zeros((2, 0), np.int32)
 _NO_NUMBERS: Doubles = np.zeros(0)
 
 
-class Loaded(NamedTuple):
+class EventArrays(NamedTuple):
     """`vertexes` has the rows of `layout`; `told` has predicates and the vertexes that have them."""
 
     vertexes: Ints
@@ -142,12 +142,12 @@ class Expansion(Generic[K]):
         return self._arrays
 
 
-class Loader:
-    def __init__(self, predicates: Predicates, properties: Names) -> None:
+class EventLoader:
+    def __init__(self, predicates: Predicates, properties: NamePool) -> None:
         self._predicates, self._properties = predicates, properties
         self.classes: Expansion[tuple[str, ...]] = Expansion()
         self.ways: Expansion[str] = Expansion()
-        self.tellers = Tellers(predicates)
+        self.tellers = LiteralTests(predicates)
         self._version: tuple[object, int, int] | None = None
         self._model = ConceptModel()
 
@@ -156,7 +156,7 @@ class Loader:
         """So many are asked for."""
         return len(self._properties)
 
-    def load(self, event: EventGraph, model: ConceptModel, *, values: bool) -> Loaded:
+    def load(self, event: EventGraph, model: ConceptModel, *, values: bool) -> EventArrays:
         """`values` are needed where vertexes must be equal."""
         self._keep_up(model)
         vertexes, arcs = event.vertexes, event.arcs
@@ -168,8 +168,8 @@ class Loader:
         led = np.array([[each.source for each in arcs], ways, [each.target for each in arcs]], np.int32)
         if not (values or self._predicates.compares or self._predicates.told):
             rows[2] = 0
-            return Loaded(rows, _NO_NUMBERS, _NOTHING, led)
-        return Loaded(rows, self._compared(vertexes, rows, values), self.tellers.tell(vertexes), led)
+            return EventArrays(rows, _NO_NUMBERS, _NOTHING, led)
+        return EventArrays(rows, self._compared(vertexes, rows, values), self.tellers.tell(vertexes), led)
 
     def _compared(self, vertexes: Sequence[Vertex], rows: Ints, values: bool) -> NDArray[np.float64]:
         found = [value_of(each) if each.lexical is not None else None for each in vertexes]

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery
 from tocsin.matching.graphs import layout as at
-from tocsin.matching.graphs.event_arrays import Loaded, Loader
+from tocsin.matching.graphs.event_arrays import EventArrays, EventLoader
 from tocsin.matching.graphs.kernel import Ints
-from tocsin.matching.graphs.pools import Names
+from tocsin.matching.graphs.pools import NamePool
 from tocsin.matching.graphs.predicates import PredicateHeader, Predicates
 from tocsin.matching.graphs.trie import Trie, leaves_of, steps_of
-from tocsin.matching.graphs.workspace import Desk
+from tocsin.matching.graphs.workspace import Workspace
 from tocsin.matching.index.postings import Columns
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph
@@ -34,7 +34,7 @@ class Rates:
         self._events = 0
         self._counts: dict[tuple[int, int], int] = {}
 
-    def see(self, loaded: Loaded, loader: Loader) -> None:
+    def see(self, loaded: EventArrays, loader: EventLoader) -> None:
         self._events += 1
         if self._events % SAMPLED != 1 or len(self._counts) > MOST:
             return
@@ -71,7 +71,7 @@ class GraphHeader(Struct, frozen=True):
     unions: int
 
 
-class Found(NamedTuple):
+class GraphMatches(NamedTuple):
     """The atoms whose pattern is there, and those of which the search had to be given up; each once."""
 
     atoms: Ints
@@ -82,14 +82,14 @@ class Found(NamedTuple):
 class GraphIndex:
     """An atom has a query, each alternative of which is an entry of the trie."""
 
-    def __init__(self, desk: Desk | None = None) -> None:
-        self._predicates, self._properties = Predicates(), Names(at.MOST_PROPERTIES)
+    def __init__(self, desk: Workspace | None = None) -> None:
+        self._predicates, self._properties = Predicates(), NamePool(at.MOST_PROPERTIES)
         self._trie = Trie()
         self._entries = Columns(atom=np.int32, following=np.int32)
         self._first: Ints = np.full(64, NONE, np.int32)  # the first entry of an atom
         self._rates = Rates()
-        self._loader = Loader(self._predicates, self._properties)
-        self._desk = desk or Desk()
+        self._loader = EventLoader(self._predicates, self._properties)
+        self._desk = desk or Workspace()
         self._deepest, self._leaves = 1, 1
         self._equals = 0  # so many patterns ask for equal values
         self._unions = 0  # so many queries have alternatives
@@ -116,9 +116,9 @@ class GraphIndex:
             self._entries.give_back(entry)
             entry = int(self._entries["following"][entry])
 
-    def match(self, event: EventGraph, model: ConceptModel) -> Found:
+    def match(self, event: EventGraph, model: ConceptModel) -> GraphMatches:
         if not len(self._entries):
-            return Found(_NOBODY, _NOBODY)
+            return GraphMatches(_NOBODY, _NOBODY)
         loaded = self._loader.load(event, model, values=bool(self._equals))
         self._rates.see(loaded, self._loader)
         found, undecided, steps = self._desk.search(
@@ -127,7 +127,7 @@ class GraphIndex:
         atoms, unknown = self._atoms(found), self._atoms(undecided)
         if self._unions and len(unknown):  # another alternative may be there
             unknown = np.setdiff1d(unknown, atoms)
-        return Found(atoms, unknown, steps)
+        return GraphMatches(atoms, unknown, steps)
 
     def __len__(self) -> int:
         """So many entries."""
@@ -167,9 +167,9 @@ class GraphIndex:
         arrays = {name: np.asarray(each) for name, each in mapped.items()}  # a kernel knows no mapped ones
         index = cls()
         index._predicates, index._trie = Predicates.of(header.predicates, arrays), Trie.of(arrays)
-        index._properties = Names.of(header.properties)
+        index._properties = NamePool.of(header.properties)
         index._entries = Columns.of({"atom": arrays["atoms"]})
-        index._loader = Loader(index._predicates, index._properties)
+        index._loader = EventLoader(index._predicates, index._properties)
         index._deepest, index._leaves = header.deepest, header.leaves
         index._equals, index._unions = header.equals, header.unions
         return index

@@ -57,7 +57,7 @@ class Used(Struct, frozen=True, tag=True):
 Reason = NoArc | NoClass | OtherTerm | FailedTest | Unequal | Used
 
 
-class Furthest(Struct, frozen=True):
+class PartialMatch(Struct, frozen=True):
     """`mapping` says for vertexes of the pattern which of the event they stand for. For vertex `failed` none was found,
     for these `reasons`: one for each vertex of the event that was looked at. Nothing failed when all are mapped.
     `complete` is false when the budget was met: there may be more."""
@@ -69,7 +69,7 @@ class Furthest(Struct, frozen=True):
     complete: bool = True
 
 
-def furthest(query: GraphQuery, event: EventGraph, model: ConceptModel, budget: int = BUDGET) -> Furthest:
+def furthest_match(query: GraphQuery, event: EventGraph, model: ConceptModel, budget: int = BUDGET) -> PartialMatch:
     """Of the alternative that gets furthest."""
     sets = sets_of(event, model)
     found = [_Walk(pattern, sets, model, query.injective, budget).furthest() for pattern in query.alternatives]
@@ -85,19 +85,19 @@ class _Walk:
         self._pattern, self._sets, self._model, self._injective = pattern, sets, model, injective
         self._left = budget
         self._entries = _entries(pattern)
-        self._best = Furthest(pattern, {})
+        self._best = PartialMatch(pattern, {})
 
-    def furthest(self) -> Furthest:
+    def furthest(self) -> PartialMatch:
         mapping: dict[int, int] = {}
         untried = [self._placed(mapping)]
         while untried and self._left > 0:
             if next(untried[-1], None) is None:
                 untried.pop()
             elif len(mapping) == len(self._entries):
-                return Furthest(self._pattern, mapping)
+                return PartialMatch(self._pattern, mapping)
             else:
                 untried.append(self._placed(mapping))
-        return Furthest(self._pattern, self._best.mapping, self._best.failed, self._best.reasons, self._left > 0)
+        return PartialMatch(self._pattern, self._best.mapping, self._best.failed, self._best.reasons, self._left > 0)
 
     def _placed(self, mapping: dict[int, int]) -> Iterator[int]:
         """Places the next vertex in each way there is."""
@@ -117,7 +117,7 @@ class _Walk:
 
     def _note(self, asked: int, mapping: dict[int, int], reasons: list[Reason]) -> None:
         if self._best.failed is None or len(mapping) > len(self._best.mapping):
-            self._best = Furthest(self._pattern, dict(mapping), asked, tuple(reasons[:MOST_REASONS]))
+            self._best = PartialMatch(self._pattern, dict(mapping), asked, tuple(reasons[:MOST_REASONS]))
 
     def _reason(self, asked: int, vertex: int, mapping: dict[int, int]) -> Reason | None:
         return (

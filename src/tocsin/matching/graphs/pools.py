@@ -48,7 +48,7 @@ class Pool(Generic[T]):
         return self.end - length
 
 
-class Names:
+class NamePool:
     def __init__(self, most: int) -> None:
         self._numbers: dict[str, int] = {}
         self._names: list[str] = []
@@ -58,7 +58,7 @@ class Names:
         self.version = 0
 
     @classmethod
-    def of(cls, names: list[str]) -> Names:
+    def of(cls, names: list[str]) -> NamePool:
         made = cls(len(names))
         for each in names:
             made.take(each)

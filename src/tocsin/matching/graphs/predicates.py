@@ -30,20 +30,20 @@ class Named(Struct, frozen=True, cache_hash=True):
     name: str
 
 
-class Told(Struct, frozen=True, cache_hash=True):
+class PythonTest(Struct, frozen=True, cache_hash=True):
     """One that Python answers; `error` is another predicate, of the vertexes where there is no answer."""
 
     test: Test
     error: bool = False
 
 
-class Several(Struct, frozen=True, cache_hash=True):
+class Conjunction(Struct, frozen=True, cache_hash=True):
     classes: tuple[str, ...]
     constant: str | None
     tests: tuple[Test, ...]
 
 
-Key = Named | Told | Several
+Key = Named | PythonTest | Conjunction
 
 
 class PredicateHeader(Struct, frozen=True):
@@ -81,7 +81,7 @@ class Predicates:
         if vertex.constant is not None and not vertex.tests and not vertex.classes:
             return self._take(Named("constant", vertex.constant))
         tests = tuple(dict.fromkeys(vertex.tests))
-        return self._take(Several(tuple(sorted(set(vertex.classes))), vertex.constant, tests))
+        return self._take(Conjunction(tuple(sorted(set(vertex.classes))), vertex.constant, tests))
 
     def use(self, number: int) -> None:
         """Once more."""
@@ -152,14 +152,14 @@ class Predicates:
             self._keys[number] = key
         self._rows["program"][number], self._rows["base"][number], self._rows["uses"][number] = -1, at.ANY, 0
         match key:
-            case Several():
+            case Conjunction():
                 self._write(number, key)
             case Named(what, name):
                 (self.classes if what == "class" else self.constants)[name] = number
                 self.version += 1
         return number
 
-    def _write(self, number: int, key: Several) -> None:
+    def _write(self, number: int, key: Conjunction) -> None:
         base, *others = _parts(key)
         self._rows["base"][number] = at.ANY if base is None else self._take(base)
         words = [*self._marked(others), *self._tested(key.tests, at.AND, first=not others), at.STOP]
@@ -204,7 +204,7 @@ class Predicates:
                 yield from self._told(test)
 
     def _told(self, test: Test) -> Iterator[int]:
-        both = self._take(Told(test)), self._take(Told(test, error=True))
+        both = self._take(PythonTest(test)), self._take(PythonTest(test, error=True))
         if test not in self.told:
             self.told[test] = both
             self.told_version += 1
@@ -224,12 +224,12 @@ class Predicates:
         del self._numbers[key]
         self._keys[number] = None
         match key:
-            case Several():
+            case Conjunction():
                 self._erase(number)
             case Named(what, name):
                 del (self.classes if what == "class" else self.constants)[name]
                 self.version += 1
-            case Told(test, error):
+            case PythonTest(test, error):
                 if not error:
                     del self.told[test]
                     self.told_version += 1
@@ -270,7 +270,7 @@ class Predicates:
             del self._texts[text], self._text_at[number]
 
 
-def _parts(key: Several) -> list[Named | None]:
+def _parts(key: Conjunction) -> list[Named | None]:
     """The narrowest first: it says which vertexes are looked at."""
     parts: list[Named | None] = [] if key.constant is None else [Named("constant", key.constant)]
     parts += (Named("class", each) for each in key.classes)

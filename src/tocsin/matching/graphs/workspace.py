@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.matching.graphs import kernel as k
-from tocsin.matching.graphs.event_arrays import Loaded, Loader
+from tocsin.matching.graphs.event_arrays import EventArrays, EventLoader
 from tocsin.matching.graphs.kernel import Ints, Numbers, Words
 from tocsin.matching.graphs.predicates import Predicates
 from tocsin.matching.graphs.trie import Trie
@@ -18,7 +18,7 @@ LAST_ROUND = (1 << 31) - 1
 _NOBODY: Ints = np.zeros(0, np.int32)
 
 
-class Desk:
+class Workspace:
     def __init__(self, most_visits: int = MOST_VISITS, most_steps: int = MOST_STEPS) -> None:
         self._round = 0
         self._masks: Words = np.zeros(0, np.uint64)
@@ -34,7 +34,13 @@ class Desk:
         self._tale = np.zeros(3, np.int32)
 
     def search(
-        self, trie: Trie, predicates: Predicates, loader: Loader, loaded: Loaded, entries: int, limits: tuple[int, int]
+        self,
+        trie: Trie,
+        predicates: Predicates,
+        loader: EventLoader,
+        loaded: EventArrays,
+        entries: int,
+        limits: tuple[int, int],
     ) -> tuple[Ints, Ints, int]:
         """The entries that are found, those of which it was given up, and how many steps it took."""
         (sets_at, sets), (ways_at, ways) = loader.classes.arrays(), loader.ways.arrays()
@@ -57,7 +63,9 @@ class Desk:
         count = unfinished(trie.nodes, trie.lists, trie.order, self._stamps, self._visits, self._round, self._found)
         return self._found[:count].copy()
 
-    def _prepare(self, trie: Trie, predicates: Predicates, loader: Loader, loaded: Loaded, entries: int) -> None:
+    def _prepare(
+        self, trie: Trie, predicates: Predicates, loader: EventLoader, loaded: EventArrays, entries: int
+    ) -> None:
         count = loaded.vertexes.shape[1]
         words = (count + 63) // 64
         connections = loaded.arcs.shape[1] * loader.ways.most

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from tocsin.markup.conditions import Attribute, Compare, Exists, JsonPath, Path, XmlPath
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.index.atoms import Atom
 from tocsin.matching.index.boxes import BoxIndex
-from tocsin.matching.index.postings import Holding
+from tocsin.matching.index.postings import HoldingAtoms
 from tocsin.matching.index.topics import TopicIndex
 from tocsin.matching.index.value_index import JsonWalk, ValueIndex
 from tocsin.matching.index.xml_index import XmlIndex
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
-class Graphs:
+class GraphAtoms:
     """Without any pattern there is no index: a process in which nobody asks for one does not load numba."""
 
     def __init__(self, index: GraphIndex | None = None) -> None:
@@ -48,10 +48,10 @@ class Graphs:
         if not len(self._index):
             self._index = None
 
-    def match(self, evidence: Evidence, holding: Holding) -> None:
+    def match(self, evidence: Evidence, holding: HoldingAtoms) -> None:
         if self._index is None or (event := evidence.graph) is None:
             return
-        found = self._index.match(event, evidence.known.concepts)
+        found = self._index.match(event, evidence.catalogue.concepts)
         holding.arrays.append(found.atoms)
         if len(found.undecided):  # of one alternative, while another was found
             holding.doubtful.append(np.setdiff1d(found.undecided, found.atoms))
@@ -67,7 +67,7 @@ class Graphs:
         return _encode(header), arrays
 
     @classmethod
-    def from_arrays(cls, head: bytes, arrays: Mapping[str, NDArray[Any]]) -> Graphs:
+    def from_arrays(cls, head: bytes, arrays: Mapping[str, NDArray[Any]]) -> GraphAtoms:
         if not head:
             return cls()
         from tocsin.matching.graphs.index import GraphHeader, GraphIndex
@@ -78,10 +78,10 @@ class Graphs:
 class AtomIndex(Protocol):
     def add(self, atom: int, asked: Atom) -> None: ...
     def remove(self, atom: int, asked: Atom) -> None: ...
-    def match(self, evidence: Evidence, holding: Holding) -> None: ...
+    def match(self, evidence: Evidence, holding: HoldingAtoms) -> None: ...
 
 
-class Topics:
+class TopicAtoms:
     def __init__(self) -> None:
         self._index: TopicIndex[int] = TopicIndex()
 
@@ -93,12 +93,12 @@ class Topics:
         assert isinstance(asked, TopicIs)
         self._index.remove(atom, asked)
 
-    def match(self, evidence: Evidence, holding: Holding) -> None:
+    def match(self, evidence: Evidence, holding: HoldingAtoms) -> None:
         if self._index:
             holding.hold(self._index.match(evidence.notification.topic))
 
 
-class Named:
+class NameAtoms:
     """Atoms that name something: a type, an address, a category."""
 
     def __init__(self, names: Callable[[Atom], Iterable[str]], offered: Callable[[Evidence], Iterable[str]]) -> None:
@@ -116,18 +116,18 @@ class Named:
             if not atoms:
                 del self._atoms[name]
 
-    def match(self, evidence: Evidence, holding: Holding) -> None:
+    def match(self, evidence: Evidence, holding: HoldingAtoms) -> None:
         for name in self._offered(evidence) if self._atoms else ():
             if (atoms := self._atoms.get(name)) is not None:
                 holding.hold(atoms)
 
 
-def types() -> Named:
-    return Named(lambda asked: asked.names if isinstance(asked, TypeIs) else (), lambda evidence: evidence.types)
+def types() -> NameAtoms:
+    return NameAtoms(lambda asked: asked.names if isinstance(asked, TypeIs) else (), lambda evidence: evidence.types)
 
 
-def producers() -> Named:
-    return Named(_producer_names, _producer_offered)
+def producers() -> NameAtoms:
+    return NameAtoms(_producer_names, _producer_offered)
 
 
 def _producer_names(asked: Atom) -> Iterator[str]:
@@ -142,19 +142,19 @@ def _producer_offered(evidence: Evidence) -> Iterator[str]:
         yield f"c{each}"
 
 
-class Boxes:
+class BoxAtoms:
     """An index for each information space, as it was declared when its first box came.
 
     What is not a box of the space as it is known then is left to verifying.
     """
 
-    def __init__(self, known: Known) -> None:
-        self._known = known
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
         self._spaces: dict[str, BoxIndex] = {}
 
     def takes(self, asked: InBox) -> bool:
         """Whether the box is of the space as it is known."""
-        space, kept = self._known.spaces.get(asked.space), self._spaces.get(asked.space)
+        space, kept = self._catalogue.spaces.get(asked.space), self._spaces.get(asked.space)
         if space is None or len(space.dimensions) != len(asked.sides):
             return False
         return kept is None or kept.space == space
@@ -162,7 +162,7 @@ class Boxes:
     def add(self, atom: int, asked: Atom) -> None:
         assert isinstance(asked, InBox)
         if asked.space not in self._spaces:
-            self.put(BoxIndex(self._known.spaces[asked.space]))
+            self.put(BoxIndex(self._catalogue.spaces[asked.space]))
         self._spaces[asked.space].add(atom, asked)
 
     def put(self, index: BoxIndex) -> None:
@@ -175,16 +175,16 @@ class Boxes:
         if not len(index):
             del self._spaces[asked.space]
 
-    def match(self, evidence: Evidence, holding: Holding) -> None:
+    def match(self, evidence: Evidence, holding: HoldingAtoms) -> None:
         for name, index in self._spaces.items():
-            if self._known.spaces.get(name) == index.space and (point := evidence.point(name)) is not None:
+            if self._catalogue.spaces.get(name) == index.space and (point := evidence.point(name)) is not None:
                 holding.arrays.append(index.match(point))
 
     def indexes(self) -> list[BoxIndex]:
         return list(self._spaces.values())
 
 
-class Values:
+class ValueAtoms:
     """Comparisons, by the path they look at. The sides of a path are numbered among the atoms."""
 
     def __init__(self, take: Callable[[], int], give_back: Callable[[int], None]) -> None:
@@ -272,7 +272,7 @@ class Values:
         if not len(index):
             self._drop(index)
 
-    def match(self, evidence: Evidence, holding: Holding) -> None:
+    def match(self, evidence: Evidence, holding: HoldingAtoms) -> None:
         if self._xml and evidence.is_xml:
             self._xml.match(evidence, holding)
         if self._json and evidence.json is not MISSING:

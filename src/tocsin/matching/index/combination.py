@@ -13,13 +13,13 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tocsin.markup.conditions import Compare, Exists, Path
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.index import atom_indexes
-from tocsin.matching.index.atom_indexes import AtomIndex, Graphs
+from tocsin.matching.index.atom_indexes import AtomIndex, GraphAtoms
 from tocsin.matching.index.atoms import Atom, Term
 from tocsin.matching.index.boxes import BoxIndex
-from tocsin.matching.index.postings import ALWAYS, HOLDS, Columns, Filed, Filing, Holding, Levels, Numbers
+from tocsin.matching.index.postings import ALWAYS, HOLDS, Columns, HoldingAtoms, Levels, Numbers, PostingLists, Postings
 from tocsin.matching.index.value_index import ValueIndex, bound_of, is_ordered
 from tocsin.model.filters import ANY, DESCEND, Graph, InBox, ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import Instant, Node
@@ -74,14 +74,14 @@ class Matcher:
     """
 
     def __init__(
-        self, indexes: Sequence[AtomIndex], atoms: Rows, terms: Rows, slots: Rows, filed: Callable[[], Filed]
+        self, indexes: Sequence[AtomIndex], atoms: Rows, terms: Rows, slots: Rows, filed: Callable[[], Postings]
     ) -> None:
         self._indexes, self._atoms, self._terms, self._slots, self._filed = indexes, atoms, terms, slots, filed
         self._found: Numbers = np.empty(0, np.int32)
 
-    def match(self, evidence: Evidence) -> tuple[list[int], list[int], Holding]:
+    def match(self, evidence: Evidence) -> tuple[list[int], list[int], HoldingAtoms]:
         """The slots of those who want it, those of whom the filters are to be verified, and what holds."""
-        holding = Holding()
+        holding = HoldingAtoms()
         for index in self._indexes:
             index.match(evidence, holding)
         combine = self._combined if len(self._terms["slot"]) < MANY else self.combined_by_kernel
@@ -92,7 +92,7 @@ class Matcher:
             found += (min(each, ~each) for each in combine(holding, told.at, told.when))
         return *_apart(found), holding
 
-    def combined_by_kernel(self, holding: Holding, at: Position, when: Instant) -> list[int]:
+    def combined_by_kernel(self, holding: HoldingAtoms, at: Position, when: Instant) -> list[int]:
         atoms, terms, slots = self._atoms, self._terms, self._slots
         if len(self._found) < len(terms["slot"]):
             self._found = np.empty(len(terms["slot"]), np.int32)
@@ -111,7 +111,7 @@ class Matcher:
 
         return wanting
 
-    def _combined(self, holding: Holding, at: Position, when: Instant) -> list[int]:
+    def _combined(self, holding: HoldingAtoms, at: Position, when: Instant) -> list[int]:
         """The same, without the kernel."""
         (some, levels), (sides, limits) = holding.reached(), holding.limited()
         numbers, reached = np.concatenate((some, sides)), np.concatenate((levels, limits))
@@ -157,7 +157,7 @@ _NOTHING_ELSE = (ALWAYS, HOLDS)
 
 
 class Combination:
-    def __init__(self, known: Known, statistics: Statistics = NO_STATISTICS) -> None:
+    def __init__(self, catalogue: Catalogue, statistics: Statistics = NO_STATISTICS) -> None:
         self._statistics = statistics
         self._numbers: dict[Atom, int] = {}  # of those that the indexes cannot tell
         self._atoms = Columns(
@@ -172,10 +172,13 @@ class Combination:
             next=np.int32,  # of the same slot
         )
         self._slots = Columns(terms=np.int32, **STANDING)
-        self._filing = Filing(self._atoms)
+        self._filing = PostingLists(self._atoms)
         self._matches, self._seen = 0, 0
-        self._boxes, self.graphs = atom_indexes.Boxes(known), Graphs()
-        self._topics, self._values = atom_indexes.Topics(), atom_indexes.Values(self._new_atom, self._atoms.give_back)
+        self._boxes, self.graphs = atom_indexes.BoxAtoms(catalogue), GraphAtoms()
+        self._topics, self._values = (
+            atom_indexes.TopicAtoms(),
+            atom_indexes.ValueAtoms(self._new_atom, self._atoms.give_back),
+        )
         self._types, self._producers = atom_indexes.types(), atom_indexes.producers()
         indexes = (self._topics, self._types, self._producers, self._boxes, self._values, self.graphs)
         self._matcher = Matcher(indexes, self._atoms, self._terms, self._slots, lambda: self._filing.filed)
@@ -213,7 +216,7 @@ class Combination:
 
     def warm(self) -> None:
         """The kernel is made ready."""
-        self._matcher.combined_by_kernel(Holding(), Position(Node(""), 0), Instant(0))
+        self._matcher.combined_by_kernel(HoldingAtoms(), Position(Node(""), 0), Instant(0))
 
     def statistics(self) -> Statistics:
         """What was seen of the atoms that are asked for now."""
@@ -329,8 +332,8 @@ class Combination:
     def numbered(self, column: str) -> NDArray[Any]:
         return self._atoms[column][: self._atoms.end].copy()
 
-    def filed(self) -> Filed:
-        return Filed(*(each[: self._filing.end].copy() for each in self._filing.filed))
+    def filed(self) -> Postings:
+        return Postings(*(each[: self._filing.end].copy() for each in self._filing.filed))
 
     def slots(self, column: str) -> NDArray[Any]:
         return self._slots[column][: self._slots.end].copy()

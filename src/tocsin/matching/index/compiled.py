@@ -12,14 +12,14 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tocsin.markup.conditions import Comparator, Compare, Constant, Exists, Path
-from tocsin.matching.catalogue import Known
+from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
 from tocsin.matching.index import atom_indexes
-from tocsin.matching.index.atom_indexes import AtomIndex, Graphs
+from tocsin.matching.index.atom_indexes import AtomIndex, GraphAtoms
 from tocsin.matching.index.atoms import terms_of
 from tocsin.matching.index.boxes import BoxHeader, BoxIndex
 from tocsin.matching.index.combination import NO_STATISTICS, STANDING, Combination, Matcher, Statistics
-from tocsin.matching.index.postings import Filed
+from tocsin.matching.index.postings import Postings
 from tocsin.model.filters import ProducerIs, TopicIs, TypeIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Subscription, notifier_of
@@ -49,9 +49,11 @@ class Snapshot(Struct, frozen=True):
     arrays: dict[str, NDArray[Any]]
 
 
-def compiled(subscriptions: Iterable[Subscription], known: Known, statistics: Statistics = NO_STATISTICS) -> Snapshot:
+def compiled(
+    subscriptions: Iterable[Subscription], catalogue: Catalogue, statistics: Statistics = NO_STATISTICS
+) -> Snapshot:
     kept = sorted((each for each in subscriptions if each.state != "ended"), key=lambda each: each.id)
-    combination = Combination(known, statistics)
+    combination = Combination(catalogue, statistics)
     for each in kept:
         combination.add(each, terms_of(each) if notifier_of(each) is None else ())
     bodies = [_encode(each) for each in kept]
@@ -98,7 +100,7 @@ _decode_subscription = msgspec.msgpack.Decoder(Subscription).decode
 
 
 class Compiled:
-    def __init__(self, snapshot: Snapshot, known: Known) -> None:
+    def __init__(self, snapshot: Snapshot, catalogue: Catalogue) -> None:
         head = _decode_head(snapshot.head)
         if head.version != VERSION:
             raise ValueError(f"the snapshot has version {head.version}, this is for {VERSION}")
@@ -107,8 +109,8 @@ class Compiled:
             self._rows(kind, of) for kind, of in (("term", _TERM), ("slot", STANDING), ("atom", _ATOM))
         )
         atoms["level"] = np.full(len(atoms["start"]), np.nan)
-        filed = Filed(**self._rows("filed", Filed._fields))
-        self._matcher = Matcher(_indexes(head, snapshot.arrays, known), atoms, terms, slots, lambda: filed)
+        filed = Postings(**self._rows("filed", Postings._fields))
+        self._matcher = Matcher(_indexes(head, snapshot.arrays, catalogue), atoms, terms, slots, lambda: filed)
         self.services = head.services
         self.subscription = lru_cache(maxsize=DECODED)(self._subscription)
 
@@ -137,8 +139,8 @@ class Compiled:
         return _decode_subscription(self._arrays["bodies"][ends[slot] : ends[slot + 1]].tobytes())
 
 
-def _indexes(head: Head, arrays: Arrays, known: Known) -> tuple[AtomIndex, ...]:
-    topics, boxes = atom_indexes.Topics(), atom_indexes.Boxes(known)
+def _indexes(head: Head, arrays: Arrays, catalogue: Catalogue) -> tuple[AtomIndex, ...]:
+    topics, boxes = atom_indexes.TopicAtoms(), atom_indexes.BoxAtoms(catalogue)
     types, producers = atom_indexes.types(), atom_indexes.producers()
     for at, asked in head.named:
         match asked:
@@ -150,7 +152,7 @@ def _indexes(head: Head, arrays: Arrays, known: Known) -> tuple[AtomIndex, ...]:
                 producers.add(at, asked)
     for place, header in enumerate(head.boxes):
         boxes.put(BoxIndex.from_arrays(header, _below(_box_name(place, ""), arrays)))
-    graphs = Graphs.from_arrays(head.graphs, _below(_GRAPH, arrays))
+    graphs = GraphAtoms.from_arrays(head.graphs, _below(_GRAPH, arrays))
     return topics, types, producers, boxes, _values(head), graphs
 
 
@@ -158,9 +160,9 @@ def _below(prefix: str, arrays: Arrays) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
 
 
-def _values(head: Head) -> atom_indexes.Values:
+def _values(head: Head) -> atom_indexes.ValueAtoms:
     """The paths have their old sides."""
-    values = atom_indexes.Values(chain.from_iterable(head.sides).__next__, _stays)
+    values = atom_indexes.ValueAtoms(chain.from_iterable(head.sides).__next__, _stays)
     for path in head.paths:
         values.at(path).hold()  # bounds on it are in the arrays alone
     for at, place, how, constant in head.compared:

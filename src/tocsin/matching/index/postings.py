@@ -67,7 +67,7 @@ HOLDS = 0.0  # the level of an atom that holds
 _NO_NUMBERS: Numbers = np.zeros(0, np.int32)
 
 
-class Holding:
+class HoldingAtoms:
     """Levels, by number; limits of sides, many at once; atoms that hold, many at once; and those few of which an index
     could not tell. No number is there twice.
 
@@ -108,7 +108,7 @@ class Holding:
         return numbers, np.concatenate((levels, np.full(len(numbers) - len(levels), HOLDS)))
 
 
-class Filed(NamedTuple):
+class Postings(NamedTuple):
     """By place in the stretches: the bound, the term, and the number and bound of its second condition."""
 
     bounds: NDArray[Any]
@@ -120,12 +120,12 @@ class Filed(NamedTuple):
 _KINDS = (np.float64, np.int32, np.int32, np.float64)
 
 
-class Filing:
+class PostingLists:
     """Of each number, the columns `start`, `count` and `room` say where its stretch is."""
 
     def __init__(self, numbers: Columns) -> None:
         self._numbers = numbers
-        self.filed = Filed(*(np.zeros(_LEAST, kind) for kind in _KINDS))
+        self.filed = Postings(*(np.zeros(_LEAST, kind) for kind in _KINDS))
         self.end = 0
         self._free: dict[int, list[int]] = {}  # by room, the stretches that nothing is in
 
@@ -173,7 +173,7 @@ class Filing:
         start, self.end, before = self.end, self.end + room, len(self.filed.terms)
         if self.end > before:
             more = max(self.end, before * 5 // 4) - before
-            self.filed = Filed(*(np.concatenate((each, np.zeros(more, each.dtype))) for each in self.filed))
+            self.filed = Postings(*(np.concatenate((each, np.zeros(more, each.dtype))) for each in self.filed))
         return start
 
     def _leave(self, start: int, room: int) -> None:

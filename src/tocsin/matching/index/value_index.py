@@ -8,7 +8,7 @@ from math import inf, isnan, nextafter
 from tocsin.markup.conditions import Attribute, Compare, Constant, Exists, JsonPath, Path
 from tocsin.markup.content import integer, number
 from tocsin.matching.evidence import constant_of
-from tocsin.matching.index.postings import HOLDS, Holding
+from tocsin.matching.index.postings import HOLDS, HoldingAtoms
 
 Levels = dict[int, float]  # of atoms that hold and of sides, by number
 _BOOLEANS = {"true": (True,), "false": (False,)}
@@ -105,7 +105,7 @@ class ValueIndex:
                 return self._differs.get(key_of(asked.value))
         return None
 
-    def match(self, values: Sequence[Constant], holding: Holding) -> None:
+    def match(self, values: Sequence[Constant], holding: HoldingAtoms) -> None:
         for each in values:
             holding.reach(self.of_value(each))
         if self._differs and values:

@@ -21,7 +21,7 @@ from tocsin.markup.xml import Element, MarkupError
 from tocsin.markup.xpath import numbers
 from tocsin.markup.xpath_conditions import LONGEST_CONSTANT
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.index.postings import Holding
+from tocsin.matching.index.postings import HoldingAtoms
 from tocsin.matching.index.value_index import ValueIndex
 from tocsin.matching.index.xml_walk import Tested, Walk, items_of, satisfied
 
@@ -169,7 +169,7 @@ class Plan:
         self.sides = np.array([side for sides, _ in bounded for side in sides], np.int32)
         self.limits = _picker([at for _, place in bounded for at in (place, place + len(places))])
 
-    def match(self, strings: list[str], holding: Holding) -> None:
+    def match(self, strings: list[str], holding: HoldingAtoms) -> None:
         holding.hold(self.exists)
         holding.hold(filter(None, map(call, self.words, self.word_strings(strings))))
         if self.numbers:
@@ -177,7 +177,7 @@ class Plan:
         for index, places in self.others:
             index.match([together(strings, each) for each in places], holding)
 
-    def _compare(self, values: list[float], holding: Holding) -> None:
+    def _compare(self, values: list[float], holding: HoldingAtoms) -> None:
         if self.equal:
             holding.hold(atom for find, place in self.equal if (atom := find(values[place])) is not None)
         limits = self.limits([*values, *map(neg, values)])
@@ -215,7 +215,7 @@ class XmlIndex:
         """An index has changed."""
         self._plans = {}
 
-    def match(self, evidence: Evidence, holding: Holding) -> None:
+    def match(self, evidence: Evidence, holding: HoldingAtoms) -> None:
         found = self._shapes.read(evidence.notification.payload.data)
         if found is not None:
             shape, strings = found
@@ -227,7 +227,7 @@ class XmlIndex:
                 for path in paths:
                     self._indexes[path].match(values, holding)
 
-    def _test(self, tested: Tested, strings: list[str], holding: Holding) -> None:
+    def _test(self, tested: Tested, strings: list[str], holding: HoldingAtoms) -> None:
         """Of the attributes that elements have in this document."""
         for element, predicates in tested:
             items = [(name, strings[positions(mark)[0]]) for name, mark in items_of(element)]

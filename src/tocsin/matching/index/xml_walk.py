@@ -20,7 +20,7 @@ LONGEST_KEPT = 1024
 FEW = 4  # attributes that are asked for one by one
 
 Paths = tuple[XmlPath, ...]
-Found = defaultdict[Paths, list[str]]
+ValuesByPaths = defaultdict[Paths, list[str]]
 Tested = list[tuple[Element, tuple[Predicates, ...]]]
 
 
@@ -144,9 +144,9 @@ class Walk:
                 found[paths] += values
         return found
 
-    def followed(self, root: Element) -> tuple[Found, Tested]:
+    def followed(self, root: Element) -> tuple[ValuesByPaths, Tested]:
         """The same for paths without a predicate; and the elements of which predicates are to be tested."""
-        found: Found = defaultdict(list)
+        found: ValuesByPaths = defaultdict(list)
         tested: Tested = []
         state = self._start.next.get(root.tag) or self._way(self._start, root.tag)
         if state.takes:
@@ -212,7 +212,7 @@ class Walk:
             self._kept += len(here) + len(deep)
         return known
 
-    def _take(self, element: Element, state: State, found: Found, tested: Tested) -> None:
+    def _take(self, element: Element, state: State, found: ValuesByPaths, tested: Tested) -> None:
         if state.wholes:
             found[state.wholes].append(string_value(element))
         if state.texts and (texts := list(text_nodes(element))):
@@ -225,7 +225,7 @@ class Walk:
         if state.predicates:
             tested.append((element, state.predicates))
 
-    def _take_named(self, element: Element, state: State, found: Found) -> None:
+    def _take_named(self, element: Element, state: State, found: ValuesByPaths) -> None:
         """By the attributes that are there: thousands may be asked for."""
         for name, value in items_of(element):
             paths = state.named.get(name)

@@ -28,7 +28,7 @@ Seat = tuple[int, int]  # a subscription by number, and one of its statement pat
 News = tuple[Seat | Rectangle, int]  # that statement pattern has matched, with that object
 
 
-class Standing:
+class InitialLists:
     """The initial state of the lists (s5.2): the statement patterns about home. Trees are planted when one matches."""
 
     def __init__(self) -> None:
@@ -68,7 +68,9 @@ class Tally(Struct):
 class WaitingLists:
     """Those of one event. The repair: statements that have passed are offered to the patterns that come after them."""
 
-    def __init__(self, standing: Standing, ems: Ems, event: EventGraph, model: ConceptModel, repaired: bool) -> None:
+    def __init__(
+        self, standing: InitialLists, ems: Ems, event: EventGraph, model: ConceptModel, repaired: bool
+    ) -> None:
         self._ems, self._event, self._model, self._repaired = ems, event, model, repaired
         self._lists: defaultdict[int, dict[StatementPattern, Entry]] = defaultdict(dict)
         for item, patterns in standing.lists.items():
@@ -221,7 +223,7 @@ class Outcome(Struct, Generic[Id], frozen=True):
 class Ops(Generic[Id]):
     def __init__(self, model: ConceptModel, budget: int = BUDGET) -> None:
         self._model, self._budget = model, budget
-        self._ems, self._standing = Ems(model), Standing()
+        self._ems, self._standing = Ems(model), InitialLists()
         self._names: list[Id] = []
         self._subscriptions: list[Subscription] = []
 

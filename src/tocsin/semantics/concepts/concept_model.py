@@ -28,7 +28,7 @@ _LOCAL = re.compile(r"[\w.~%-]*")
 _PREFIXED = re.compile(r"([^\s:<>\"'?]*):([^\s<>\"]*)")
 
 
-class Names:
+class TermNames:
     """Of a prefix that two ontologies use for two namespaces, the first one's counts; they come in order of names. The
     usual prefixes of RDF and OWL are what they are."""
 
@@ -142,7 +142,7 @@ class ConceptModel:
 
     def __init__(self, ontologies: Iterable[Ontology] = ()) -> None:
         self.ontologies = tuple(sorted(ontologies, key=lambda each: each.name))
-        self.names = Names(self.ontologies)
+        self.names = TermNames(self.ontologies)
         self._classes = _merged({**CLASSES, **DATATYPES}, (each.classes for each in self.ontologies))
         self._properties = _merged(PROPERTIES, (each.properties for each in self.ontologies))
         self._individuals = _merged({}, (each.individuals for each in self.ontologies))

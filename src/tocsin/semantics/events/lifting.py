@@ -34,21 +34,21 @@ from tocsin.semantics.events.event_graph import (
 from tocsin.semantics.interest.ino_vocabulary import RDF
 from tocsin.semantics.rdf import Statement
 
-Found = Any  # an element of lxml, a value of JSON, or a text
+Item = Any  # an element of lxml, a value of JSON, or a text
 _ATTRIBUTE = re.compile(r"\$([a-z0-9]+)")
 
 
 class Place:
     """A document with the attributes of its CloudEvent. What an absolute path finds is the same from everywhere."""
 
-    def __init__(self, document: Found, attributes: Mapping[str, str]) -> None:
+    def __init__(self, document: Item, attributes: Mapping[str, str]) -> None:
         self.document, self.attributes = document, attributes
-        self.known: dict[str, list[Found]] = {}
+        self.known: dict[str, list[Item]] = {}
 
 
 class LiftedPath(Struct, frozen=True):
     text: str
-    find: Callable[[Found, Place], list[Found]]
+    find: Callable[[Item, Place], list[Item]]
 
 
 def path_of(text: str, syntax: Literal["xml", "json"], namespaces: Mapping[str, str]) -> LiftedPath:
@@ -67,11 +67,11 @@ def path_of(text: str, syntax: Literal["xml", "json"], namespaces: Mapping[str, 
     return LiftedPath(text, _absolute(steps) if steps.absolute else _relative(steps))
 
 
-_Find = Callable[[Found, Place], list[Found]]
+_Find = Callable[[Item, Place], list[Item]]
 
 
 def _attribute(name: str) -> _Find:
-    def find(_start: Found, place: Place) -> list[Found]:
+    def find(_start: Item, place: Place) -> list[Item]:
         value = place.attributes.get(name)
         return [] if value is None else [value]
 
@@ -79,7 +79,7 @@ def _attribute(name: str) -> _Find:
 
 
 def _absolute(path: ElementPath | ValuePath) -> _Find:
-    def find(_start: Found, place: Place) -> list[Found]:
+    def find(_start: Item, place: Place) -> list[Item]:
         found = place.known.get(path.text)
         if found is None:
             place.known[path.text] = found = list(path.find(place.document, place.document))
@@ -98,7 +98,7 @@ def _relative(path: ElementPath) -> _Find:
     return lambda start, place: [] if isinstance(start, str) else list(path.find(start, place.document))
 
 
-def text_of(found: Found, datatype: str) -> str | None:
+def text_of(found: Item, datatype: str) -> str | None:
     """None of what has no text: an object or array of JSON."""
     if isinstance(found, str):
         return found
@@ -130,7 +130,7 @@ _WRITTEN_AS_IS = re.compile(r'[^"\\\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]*')
 
 
 def lift(
-    document: Found, lifting: Lifting, model: ConceptModel, attributes: Mapping[str, str] = _NO_ATTRIBUTES
+    document: Item, lifting: Lifting, model: ConceptModel, attributes: Mapping[str, str] = _NO_ATTRIBUTES
 ) -> EventGraph:
     """The document is an XML element or a JSON value; `attributes` are those of its CloudEvent, for paths `$name`."""
     try:
@@ -250,7 +250,7 @@ class _Run:
             raise _bad(f"the home vertex is at {thing.path.text!r}, where {len(found)} stand; there must be one")
         return self._add(thing, found[0], HOME)
 
-    def _add(self, thing: _Thing, at: Found, label: str = "") -> str:
+    def _add(self, thing: _Thing, at: Item, label: str = "") -> str:
         term = self._named(thing, at) or label or f"_:b{self._things}"
         self._things += 1
         statements = self.statements
@@ -263,7 +263,7 @@ class _Run:
             )
         return term
 
-    def _targets(self, target: "_Literal | _Thing | _Constant", at: Found) -> Iterator[str] | list[str]:
+    def _targets(self, target: "_Literal | _Thing | _Constant", at: Item) -> Iterator[str] | list[str]:
         if isinstance(target, _Constant):
             self.statements.extend(target.statements)
             return [target.term]
@@ -272,7 +272,7 @@ class _Run:
             return [self._add(target, each) for each in found if each is not None]
         return [self._literal(target, each) for each in found if each is not None]
 
-    def _literal(self, literal: _Literal, at: Found) -> str:
+    def _literal(self, literal: _Literal, at: Item) -> str:
         text = self._read(literal.path, at, literal.datatype)
         if not literal.verbatim:
             text = text.strip(" \t\r\n")
@@ -286,7 +286,7 @@ class _Run:
         except UnicodeEncodeError:
             raise _bad(f"at {literal.path.text!r} stands half of a character (a lone surrogate)") from None
 
-    def _named(self, thing: _Thing, at: Found) -> str:
+    def _named(self, thing: _Thing, at: Item) -> str:
         found = thing.iri.find(at, self._place) if thing.iri else []
         if thing.iri is None or not found or found[0] is None:
             return ""
@@ -297,7 +297,7 @@ class _Run:
             where = f"at {thing.iri.text!r} stands {text[:_LONGEST_SHOWN]!r}, which is no IRI"
             raise _bad(f"{where}; leave `iri` out where things have no name") from None
 
-    def _read(self, path: LiftedPath, at: Found, datatype: str) -> str:
+    def _read(self, path: LiftedPath, at: Item, datatype: str) -> str:
         text = text_of(at, datatype)
         if text is None:
             raise _bad(f"at {path.text!r} stands an object or array, and no text; name what is in it, or all with [*]")

@@ -19,7 +19,7 @@ class Entry(Struct, frozen=True, array_like=True):
     node: str = ""
 
 
-class Part(Struct, frozen=True):
+class Partition(Struct, frozen=True):
     """`own` are the node's services with their categories; `told` has for each of these and each topic those who are
     told, in the order of their names; `topics` each topic and what it is under."""
 
@@ -35,7 +35,7 @@ class Part(Struct, frozen=True):
         return tuple(sorted(found - {service}))
 
 
-def part_of(world: World, services: Iterable[Service]) -> Part:
+def part_of(world: World, services: Iterable[Service]) -> Partition:
     """Of the node that runs the notifiers of these services."""
     served = list(services)
     told = {each: _told(world, each) for each in sorted({name for one in served for name in one.categories})}
@@ -43,7 +43,7 @@ def part_of(world: World, services: Iterable[Service]) -> Part:
     names.update(name for one in served for name in (one.name, *one.tells.values()))
     entries = {name: entry_of(world.services[name]) for name in sorted(names) if name in world.services}
     own = {each.name: each.categories for each in served}
-    return Part(world.version, own, told, entries, dict(world.topics.items()))
+    return Partition(world.version, own, told, entries, dict(world.topics.items()))
 
 
 def entry_of(service: Service) -> Entry:

@@ -11,7 +11,7 @@ from tocsin.semantics.interest.ino import Edge, Key, Service
 from tocsin.semantics.interest.taxonomy import parents_first
 from tocsin.semantics.interest.world import World
 
-Said = TypeVar("Said")
+T = TypeVar("T")
 NAMED = TypeVar("NAMED", str, Key)
 Placed = tuple[str, Change]
 
@@ -102,7 +102,7 @@ def tried(
     return tuple(made), world
 
 
-def _add(kept: dict[NAMED, tuple[str, Said]], name: NAMED, place: str, said: Said, shown: str) -> None:
+def _add(kept: dict[NAMED, tuple[str, T]], name: NAMED, place: str, said: T, shown: str) -> None:
     if name in kept:
         raise Refusal("bad-world", f"{place}: {shown} stands already at {kept[name][0]}; keep one")
     kept[name] = place, said
