@@ -1,11 +1,10 @@
 """Which subscriptions a change of the ontologies breaks; and what the door refuses."""
 
-import time
-
 import pytest
 from msgspec.structs import replace
 from tests.flow.test_graphs import asking, event
 from tests.matching.graph_events import AUCTION, CHEAP, LIFTINGS, SELLING, pattern
+from tests.pace import within
 
 from tocsin.broker.declarations.semantics import broken_by
 from tocsin.broker.publishing.event_checks import check_event_graph
@@ -48,9 +47,8 @@ def test_those_that_ask_for_what_is_no_more() -> None:
 
 def test_each_filter_is_looked_at_once() -> None:
     many = [standing(str(number), CHAIRS) for number in range(20_000)]
-    began = time.process_time()
-    assert len(list(broken_by(without("Chair"), many))) == 20_000
-    assert time.process_time() - began < 5
+    with within(5_000):
+        assert len(list(broken_by(without("Chair"), many))) == 20_000
 
 
 def known(strict: bool = False, *ontologies: Ontology) -> Catalogue:

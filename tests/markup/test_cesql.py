@@ -1,10 +1,10 @@
 from collections.abc import Mapping
-from time import process_time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.pace import within
 
 from tocsin.markup import cesql_terms as cesql_values
 from tocsin.markup._scanner import DEEPEST, LONGEST
@@ -358,9 +358,8 @@ def test_like(value: str, pattern: list[str]) -> None:
 
 @pytest.mark.parametrize("pattern", ["%a" * 1500 + "b", "%" * 3000 + "b", "%_" * 1000 + "b", "%" + "_a" * 1500 + "%b"])
 def test_no_pattern_explodes(pattern: str) -> None:
-    text, began = f"subject LIKE '{pattern}'", process_time()
-    assert not evaluate(text, {"subject": "a" * 20_000})
-    assert process_time() - began < 2
+    with within(2_000):
+        assert not evaluate(f"subject LIKE '{pattern}'", {"subject": "a" * 20_000})
 
 
 def test_what_joins_much_is_computed_as_a_whole() -> None:

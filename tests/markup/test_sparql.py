@@ -1,6 +1,5 @@
-from time import process_time
-
 import pytest
+from tests.pace import within
 
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs import sparql
@@ -67,8 +66,7 @@ def test_nothing_hides_behind_what_might_be_an_address(text: str) -> None:
 
 
 def test_many_brackets_are_refused_before_they_take_time() -> None:
-    began = process_time()
-    for _ in range(10):
-        with pytest.raises(ExpressionError, match="nested more than 64"):
-            sparql.check("ASK { ?s ?p " + "(" * 2035 + "1" + ")" * 2035 + " }")
-    assert process_time() - began < 0.5
+    with within(500):
+        for _ in range(10):
+            with pytest.raises(ExpressionError, match="nested more than 64"):
+                sparql.check("ASK { ?s ?p " + "(" * 2035 + "1" + ")" * 2035 + " }")

@@ -1,8 +1,7 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.pace import within
 
 from tocsin.markup import xml
 from tocsin.markup.xml import MarkupError
@@ -57,10 +56,8 @@ def test_soap_1_1_s3_no_doctype_in_any_encoding(text: str, encoding: str) -> Non
 
 
 def test_an_entity_bomb_is_refused_at_once() -> None:
-    begun = time.process_time()
-    with pytest.raises(MarkupError):
+    with within(500), pytest.raises(MarkupError):
         xml.parse(BOMB)
-    assert time.process_time() - begun < 0.5
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])

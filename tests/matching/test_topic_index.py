@@ -1,10 +1,10 @@
 import re
-import time
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.effort import examples
+from tests.pace import within
 
 from tocsin.matching.index.topics import ROOM, TopicIndex, topic_matches
 from tocsin.model.filters import DESCEND, TopicIs
@@ -113,7 +113,6 @@ def test_many_wildcards_on_a_deep_topic_cost_no_more_than_their_product() -> Non
     deep = Topic(tuple(QName("", "a") for _ in range(60)))
     index: TopicIndex[str] = TopicIndex()
     index.add("k", expression)
-    begun = time.process_time()
-    assert not topic_matches(expression, deep)
-    assert not index.match(deep)
-    assert time.process_time() - begun < 1.0
+    with within(1_000):
+        assert not topic_matches(expression, deep)
+        assert not index.match(deep)

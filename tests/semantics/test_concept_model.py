@@ -1,12 +1,12 @@
 """The concept model: what is above what, what is allowed, and what ontologies cannot say together (OPS s3.2)."""
 
-import time
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.pace import within
 
 from tocsin.model.declarations import MetaStatement, Ontology, Parents
 from tocsin.model.refusal import Refusal
@@ -276,10 +276,9 @@ def test_closures_and_what_is_allowed_are_as_defined(
 def test_a_model_of_five_thousand_classes_is_made_at_once_and_a_deep_one_too() -> None:
     chain = [f"{U}c{number}" for number in range(5_000)]
     deep = Ontology("deep", ((chain[0], ()), *((low, (high,)) for high, low in pairwise(chain))))
-    started = time.process_time()
-    of = ConceptModel([Ontology("less deep", deep.classes[:DEEPEST])])
-    assert chain[0] in of.classes_above(chain[DEEPEST - 1])
-    assert f"the class <{chain[DEEPEST]}> is {DEEPEST} levels down" in refused(deep)
-    assert time.process_time() - started < 2
+    with within(2_000):
+        of = ConceptModel([Ontology("less deep", deep.classes[:DEEPEST])])
+        assert chain[0] in of.classes_above(chain[DEEPEST - 1])
+        assert f"the class <{chain[DEEPEST]}> is {DEEPEST} levels down" in refused(deep)
     ring = Ontology("ring", (*deep.classes[1:], (chain[0], (chain[-1],))))
     assert "..." in refused(ring)

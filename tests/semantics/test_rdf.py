@@ -1,8 +1,7 @@
 """Descriptions in RDF, whatever form they come in."""
 
-from time import process_time
-
 import pytest
+from tests.pace import within
 
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.rdf import n_triples
@@ -58,10 +57,9 @@ LISTS = b"<> <urn:p> " + b"(" * 120_000 + b")" * 120_000 + b" ."
 
 @pytest.mark.parametrize("data", [MANY, LONG + b"p:,p:" * 1_000])
 def test_what_becomes_too_much_is_refused_as_it_does(data: bytes) -> None:
-    began = process_time()
-    with pytest.raises(Refusal, match="262,144 bytes, written as N-Triples") as refusal:
+    with within(500), pytest.raises(Refusal, match="262,144 bytes, written as N-Triples") as refusal:
         n_triples(data, BASE)
-    assert refusal.value.reason == "too-large" and process_time() - began < 0.5
+    assert refusal.value.reason == "too-large"
 
 
 @pytest.mark.parametrize(
@@ -69,10 +67,8 @@ def test_what_becomes_too_much_is_refused_as_it_does(data: bytes) -> None:
     [b"", b'<> <urn:p\\u0041#> "#((" . # (\n', b"@prefix p: <urn:p> . <> p:\\#\\' '''\\'''(''' . "],
 )
 def test_nesting_is_refused_before_it_is_read(before: bytes) -> None:
-    began = process_time()
-    with pytest.raises(Refusal, match="nested more than 64 deep"):
+    with within(500), pytest.raises(Refusal, match="nested more than 64 deep"):
         n_triples(before + LISTS, BASE)
-    assert process_time() - began < 0.5
 
 
 def test_brackets_in_texts_are_no_nesting() -> None:
@@ -85,7 +81,5 @@ def test_brackets_in_texts_are_no_nesting() -> None:
 @pytest.mark.parametrize("part", [b'\\"""x\n', b"\\'", b'"\n', b"<", b"'''\\", b'"\\'])
 @pytest.mark.parametrize("begin", [b"", b'"""'])
 def test_what_never_ends_takes_no_time(begin: bytes, part: bytes) -> None:
-    began = process_time()
-    with pytest.raises(Refusal):
+    with within(500), pytest.raises(Refusal):
         n_triples(begin + part * (200_000 // len(part)), BASE)
-    assert process_time() - began < 0.5
