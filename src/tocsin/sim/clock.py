@@ -25,9 +25,9 @@ class Clock:
     def __init__(self) -> None:
         self.now = Instant(0)
         self._order = count()
-        self._waiting: list[tuple[int, int, Callable[[], None]]] = []
+        self._waiting: list[tuple[int, int, Callable[[], object]]] = []
 
-    def after(self, delay: int, work: Callable[[], None]) -> None:
+    def after(self, delay: int, work: Callable[[], object]) -> None:
         heapq.heappush(self._waiting, (self.now + delay, next(self._order), work))
 
     def step(self) -> bool:

@@ -12,7 +12,6 @@ from tests.whole.shell import wait_until
 
 from tocsin.broker.implicit import shell as shell_module
 from tocsin.broker.implicit.lane import Means, Patience
-from tocsin.broker.implicit.link import Link
 from tocsin.broker.implicit.machines import decode_copy
 from tocsin.broker.implicit.peer_side import PeerSide
 from tocsin.broker.implicit.peers import Peers
@@ -21,6 +20,7 @@ from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.identity import SECOND, Instant, MessageId, Pairs
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Claim, Granted
+from tocsin.runtime.link import Link
 from tocsin.semantics.interest.changes import PutService, RemoveService
 from tocsin.semantics.interest.ino import Service
 from tocsin.store.implicit_outbox import Outgoing

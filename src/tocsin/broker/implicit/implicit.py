@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from tocsin.broker.implicit.lane import Means as WayOut
 from tocsin.broker.implicit.lane import Patience
-from tocsin.broker.implicit.link import Link
 from tocsin.broker.implicit.peer_side import PeerSide
 from tocsin.broker.implicit.peers import Peers
 from tocsin.broker.implicit.registry import LocalRegistry
@@ -28,6 +27,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy, Forward, Message, Publish
 from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
 from tocsin.routing.implicit.result import Dissemination
+from tocsin.runtime.link import Link
 from tocsin.semantics.interest.changes import Changing
 from tocsin.semantics.interest.ino import Service, topic_of
 from tocsin.semantics.interest.world import World

@@ -6,7 +6,6 @@ from random import Random
 
 from msgspec import Raw, Struct
 
-from tocsin.broker.implicit.link import Link
 from tocsin.broker.implicit.machines import decode_copy
 from tocsin.broker.implicit.registry import Registry
 from tocsin.broker.implicit.turn import NOWHERE, Item, Report, place_of
@@ -16,6 +15,7 @@ from tocsin.mediation.ws.notifier_messages import notify_request
 from tocsin.model.identity import SECOND
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.routing.implicit.messages import Copy, Forward, Granted, Handled, gone
+from tocsin.runtime.link import Link
 from tocsin.semantics.interest.partition import Entry
 from tocsin.store.errors import StoreError
 from tocsin.store.implicit_outbox import Kind, Outbox, Outgoing

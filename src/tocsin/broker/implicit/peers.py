@@ -4,7 +4,6 @@ patience, so that what fails costs the others nothing."""
 import asyncio
 
 from tocsin.broker.implicit.lane import Lane, Means
-from tocsin.broker.implicit.link import Link as Link
 from tocsin.store.implicit_outbox import Kind
 
 Name = tuple[str, Kind]

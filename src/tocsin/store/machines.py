@@ -1,0 +1,214 @@
+"""What machines must not forget, whatever their protocol: the rows they remember, the messages they took in, and what
+is on its way to other nodes. A family is all machines of one protocol."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Raw, Struct, field
+
+from tocsin.model.identity import Instant
+from tocsin.store.connection import Connection
+
+SCHEMA = """
+CREATE TABLE machine_row (
+    family TEXT NOT NULL, machine TEXT NOT NULL, key TEXT NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (family, machine, key)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE machine_inbox (
+    family TEXT NOT NULL, id TEXT NOT NULL, machine TEXT NOT NULL, done INTEGER NOT NULL, time INTEGER NOT NULL,
+    body BLOB NOT NULL, PRIMARY KEY (family, id)
+) STRICT;
+CREATE INDEX machine_inbox_done ON machine_inbox (family, done, time);
+CREATE TABLE machine_outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, family TEXT NOT NULL, peer TEXT NOT NULL, lane TEXT NOT NULL,
+    id TEXT NOT NULL, machine TEXT NOT NULL, time INTEGER NOT NULL, body BLOB NOT NULL
+) STRICT;
+CREATE INDEX machine_outbox_lane ON machine_outbox (family, peer, lane, seq)
+"""
+_pack = msgspec.msgpack.Encoder().encode
+_unpack: Callable[[bytes], tuple[str, Raw]] = msgspec.msgpack.Decoder(tuple[str, Raw]).decode
+LATEST = 2**63 - 1
+
+
+class Codec:
+    """Messages and rows as bytes that tell their kind; the names of the kinds stay, whatever their types are called."""
+
+    def __init__(self, **kinds: Any) -> None:
+        self._names = {kind: name for name, kind in kinds.items()}
+        self._decoders = {name: msgspec.msgpack.Decoder(kind) for name, kind in kinds.items()}
+
+    def encode(self, value: Any) -> bytes:
+        return _pack((self._names[type(value)], value))
+
+    def decode(self, body: bytes) -> Any:
+        kind, value = _unpack(body)
+        if kind not in self._decoders:
+            raise msgspec.ValidationError(f"{kind[:80]!r} is nothing that is known here")
+        return self._decoders[kind].decode(value)
+
+
+class Letter(Struct, frozen=True):
+    """A message for a machine of this node. One with an `id` is kept until it is handled, and handled once; `fresh`
+    begins something, rather than going on with it: of these fewer are taken when much waits."""
+
+    to: str
+    message: Any
+    id: str = ""
+    fresh: bool = False
+
+
+class Outgoing(Struct, frozen=True):
+    """For a machine of another node, in the order of `seq`. What one lane cannot pass on holds back no other."""
+
+    peer: str
+    lane: str
+    id: str
+    to: str
+    when: Instant
+    body: bytes
+    seq: int = 0
+
+
+class Writing(Struct):
+    """All that one turn changes: a row that is None is forgotten, `ended` machines have none any more."""
+
+    rows: dict[tuple[str, str], Any] = field(default_factory=dict)
+    ended: list[str] = field(default_factory=list)
+    taken: list[Letter] = field(default_factory=list)
+    done: list[Letter] = field(default_factory=list)
+    outgoing: list[Outgoing] = field(default_factory=list)
+    reports: list[Any] = field(default_factory=list)
+    now: Instant = Instant(0)
+    expire: Instant | None = None
+
+    @property
+    def size(self) -> int:
+        """Rows, about."""
+        return len(self.rows) + len(self.taken) + len(self.done) + len(self.outgoing) + len(self.reports)
+
+    def __bool__(self) -> bool:
+        return bool(self.size or self.ended or self.expire is not None)
+
+
+class Ledger(Protocol):
+    """Where a family keeps what its machines report, in the same transaction."""
+
+    def add(self, transaction: sqlite3.Connection, reports: Sequence[Any]) -> None: ...
+
+    def expire(self, transaction: sqlite3.Connection, before: Instant) -> None: ...
+
+
+class Outbox:
+    """Of one family. `rows` is how many there are, once they were counted."""
+
+    def __init__(self, connection: Connection, family: str) -> None:
+        self._connection, self._family, self._counting = connection, family, Lock()
+        self.rows = 0
+
+    def count(self) -> None:
+        query = "SELECT count(*) FROM machine_outbox WHERE family = ?"
+        with self._counting:
+            self.rows = self._connection.rows(query, (self._family,))[0][0]
+
+    def add(self, transaction: sqlite3.Connection, rows: Iterable[Outgoing]) -> None:
+        transaction.executemany(
+            "INSERT INTO machine_outbox (family, peer, lane, id, machine, time, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            ((self._family, each.peer, each.lane, each.id, each.to, each.when, each.body) for each in rows),
+        )
+
+    def added(self, more: int) -> None:
+        with self._counting:
+            self.rows += more
+
+    def lanes(self) -> list[tuple[str, str]]:
+        query = "SELECT DISTINCT peer, lane FROM machine_outbox WHERE family = ?"
+        return self._connection.rows(query, (self._family,))
+
+    def first(self, peer: str, lane: str, limit: int, most_bytes: int, before: int = LATEST) -> list[Outgoing]:
+        """Of a lane, as far as they are from before that time."""
+        query = (
+            "SELECT id, machine, time, seq, body FROM machine_outbox"
+            " WHERE family = ? AND peer = ? AND lane = ? AND time < ? ORDER BY seq LIMIT ?"
+        )
+        rows = self._connection.first_rows(query, (self._family, peer, lane, before, limit), most_bytes)
+        return [Outgoing(peer, lane, id_, to, when, body, seq) for id_, to, when, seq, body in rows]
+
+    def sent(self, rows: Iterable[Outgoing]) -> None:
+        """Forgotten in a power cut they are sent again, which the receiver knows by their ids."""
+        with self._connection.write("NORMAL") as transaction:
+            done = transaction.executemany("DELETE FROM machine_outbox WHERE seq = ?", ((row.seq,) for row in rows))
+        self.added(-done.rowcount)
+
+
+class MachineTables:
+    """Of one family. `messages` are those that are kept and sent, `rows` what its machines remember."""
+
+    def __init__(
+        self, connection: Connection, family: str, messages: Codec, rows: Codec, ledger: Ledger | None = None
+    ) -> None:
+        self._connection, self.family, self.messages, self._rows, self._ledger = (
+            connection,
+            family,
+            messages,
+            rows,
+            ledger,
+        )
+        self.outbox = Outbox(connection, family)
+
+    def write(self, writing: Writing) -> None:
+        """In one transaction: what a step remembers and what it sends are kept together or not at all."""
+        with self._connection.write("FULL") as transaction:
+            self._write_rows(transaction, writing)
+            self._write_inbox(transaction, writing)
+            self.outbox.add(transaction, writing.outgoing)
+            if self._ledger is not None:
+                self._ledger.add(transaction, writing.reports)
+            if writing.expire is not None:
+                self._expire(transaction, writing.expire)
+        self.outbox.added(len(writing.outgoing))
+
+    def rows(self) -> dict[str, dict[str, Any]]:
+        """Of each machine what it remembers."""
+        found: defaultdict[str, dict[str, Any]] = defaultdict(dict)
+        query = "SELECT machine, key, body FROM machine_row WHERE family = ?"
+        for machine, key, body in self._connection.rows(query, (self.family,)):
+            found[machine][key] = self._rows.decode(body)
+        return found
+
+    def open_letters(self) -> list[Letter]:
+        """Those that were not handled, as they came."""
+        query = "SELECT machine, body, id FROM machine_inbox WHERE family = ? AND NOT done ORDER BY time, rowid"
+        rows = self._connection.rows(query, (self.family,))
+        return [Letter(machine, self.messages.decode(body), id_) for machine, body, id_ in rows]
+
+    def known(self, ids: Sequence[str]) -> set[str]:
+        """Those letters that were handled or wait for it."""
+        query = "SELECT id FROM machine_inbox WHERE family = ? AND id IN (SELECT value FROM json_each(?))"
+        return {row[0] for row in self._connection.rows(query, (self.family, msgspec.json.encode(ids).decode()))}
+
+    def _write_rows(self, transaction: sqlite3.Connection, writing: Writing) -> None:
+        of_machine, of_row = "DELETE FROM machine_row WHERE family = ? AND machine = ?", " AND key = ?"
+        transaction.executemany(of_machine, ((self.family, name) for name in writing.ended))
+        forgotten = ((self.family, *place) for place, row in writing.rows.items() if row is None)
+        transaction.executemany(of_machine + of_row, forgotten)
+        encode, family = self._rows.encode, self.family
+        kept = ((family, *place, encode(row)) for place, row in writing.rows.items() if row is not None)
+        transaction.executemany("INSERT OR REPLACE INTO machine_row VALUES (?, ?, ?, ?)", kept)
+
+    def _write_inbox(self, transaction: sqlite3.Connection, writing: Writing) -> None:
+        """Of what is done the id alone counts."""
+        family, now, encode = self.family, writing.now, self.messages.encode
+        put = "INSERT OR REPLACE INTO machine_inbox VALUES (?, ?, ?, ?, ?, ?)"
+        taken = ((family, each.id, each.to, 0, now, encode(each.message)) for each in writing.taken)
+        transaction.executemany(put, taken)
+        transaction.executemany(put, ((family, each.id, each.to, 1, now, b"") for each in writing.done))
+
+    def _expire(self, transaction: sqlite3.Connection, before: Instant) -> None:
+        old = "DELETE FROM machine_inbox WHERE family = ? AND done AND time < ?"
+        transaction.execute(old, (self.family, before))
+        if self._ledger is not None:
+            self._ledger.expire(transaction, before)
