@@ -124,6 +124,22 @@ async def test_an_append_nobody_waits_for_any_more_is_still_written(tmp_path: Pa
     assert [payload for _, payload in read(tmp_path)] == [b"a", b"b", b"c"]
 
 
+async def test_who_is_cancelled_while_waiting_takes_the_outcome_from_nobody(tmp_path: Path) -> None:
+    log = Log.open(tmp_path)
+    stored = log.append(b"a")
+
+    async def wait() -> int:
+        return await stored
+
+    gone, other = asyncio.create_task(wait()), asyncio.create_task(wait())
+    await asyncio.sleep(0)
+    gone.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+    assert await other == await stored == 0
+    await log.close()
+
+
 async def test_closing_waits_and_then_refuses(tmp_path: Path) -> None:
     log = Log.open(tmp_path)
     wait = log.append(b"x")

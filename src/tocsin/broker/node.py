@@ -373,9 +373,8 @@ class Node(Registry, Pulls, Synchronising, Consuming, Meaning):
             del self._changing[subscription.id]
 
     async def _stored(self, future: "asyncio.Future[int]") -> None:
-        """Shielded: a caller that goes away must not take the outcome from those who match what it sent."""
         try:
-            await asyncio.shield(future)
+            await future
         except LogFull as problem:
             self._durable(self.log.durable)
             raise Refusal("overloaded", f"{problem}; try again a little later") from None

@@ -54,4 +54,4 @@ class Direct:
         """Until all that was told of is in the log, or is known not to be: only there can a queue find it again."""
         if self._waiting:
             with suppress(CannotAppend):
-                await asyncio.shield(self._waiting[-1][0])
+                await self._waiting[-1][0]
