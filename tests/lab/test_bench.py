@@ -11,23 +11,22 @@ from hypothesis import strategies as st
 from msgspec import Struct
 from rich.console import Console
 
-from tocsin.lab import bench, machine
+from tocsin.lab import bench, registry
 from tocsin.lab.bench import (
     Report,
     Result,
-    UnknownBenchmark,
     UnknownChoice,
+    UnknownName,
     against_floor,
     against_rival,
     alone,
     at_most,
     benchmark,
-    benchmarks,
     run,
     to_json,
 )
-from tocsin.lab.machine import Machine
 from tocsin.lab.race import Timing, percentile, race, side_by_side, timing
+from tocsin.lab.registry import Machine
 from tocsin.lab.report import number, show
 
 MACHINE = Machine("Some CPU", 2, 4 << 30, (0.5, 0.25, 0.1), "Linux 6.1", "CPython 3.11.7")
@@ -48,9 +47,9 @@ class FakeClock:
 
 
 @pytest.fixture
-def registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "_registry", {})
-    monkeypatch.setattr(bench, "BENCHES", "tocsin.lab.no_such_folder")
+def no_benches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.BENCHES, "_entries", {})
+    monkeypatch.setattr(bench.BENCHES, "_package", "tocsin.lab.no_such_folder")
 
 
 @pytest.fixture
@@ -92,34 +91,34 @@ def test_a_floor_that_ours_cannot_be_compared_with() -> None:
     assert against_floor("c", 0.0, "µs", "floor", 10.0, target=1.0).met is None
 
 
-def test_a_benchmark_is_run_by_its_name(registry: None) -> None:
+def test_a_benchmark_is_run_by_its_name(no_benches: None) -> None:
     @benchmark("guess", "how well we guess", rivals=("pytest",))
     def measure(seed: int) -> Iterator[Result]:
         yield alone("seeded", float(seed), "x")
 
-    assert [(each.name, each.summary) for each in benchmarks().values()] == [("guess", "how well we guess")]
+    assert [(each.name, each.summary) for each in bench.BENCHES.entries().values()] == [("guess", "how well we guess")]
     made = run("guess", seed=3)
     assert (made.name, made.seed, made.results[0].ours) == ("guess", 3, 3.0)
     assert made.versions["pytest"] == pytest.__version__
     assert measure(1) is not None
 
 
-def test_two_benchmarks_of_one_name_are_refused(registry: None) -> None:
+def test_two_benchmarks_of_one_name_are_refused(no_benches: None) -> None:
     benchmark("guess", "first")(lambda _seed: ())
     with pytest.raises(ValueError, match="two benchmarks named guess"):
         benchmark("guess", "second")(lambda _seed: ())
 
 
-def test_an_unknown_name_is_refused_with_the_nearest(registry: None) -> None:
+def test_an_unknown_name_is_refused_with_the_nearest(no_benches: None) -> None:
     benchmark("mediation", "")(lambda _seed: ())
-    with pytest.raises(UnknownBenchmark, match=r"mediatoin is not a benchmark; did you mean mediation\?"):
+    with pytest.raises(UnknownName, match=r"mediatoin is not a benchmark; did you mean mediation\?"):
         run("mediatoin")
-    with pytest.raises(UnknownBenchmark, match="zzz is not a benchmark; there are: mediation"):
+    with pytest.raises(UnknownName, match="zzz is not a benchmark; there are: mediation"):
         run("zzz")
 
 
 def test_modules_of_the_benches_folder_are_found(
-    registry: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    no_benches: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = tmp_path / "found_benches"
     folder.mkdir()
@@ -128,8 +127,8 @@ def test_modules_of_the_benches_folder_are_found(
         "from tocsin.lab.bench import benchmark\n@benchmark('one', 'the first')\ndef measure(seed):\n    return []\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(bench, "BENCHES", "found_benches")
-    assert list(benchmarks()) == ["one"]
+    monkeypatch.setattr(bench.BENCHES, "_package", "found_benches")
+    assert list(bench.BENCHES.entries()) == ["one"]
     assert run("one").results == ()
 
 
@@ -233,7 +232,7 @@ def test_a_percentile_has_that_share_at_or_below_it(values: list[int], percent: 
 
 
 def test_this_machine_is_described() -> None:
-    here = machine.this_machine()
+    here = registry.this_machine()
     assert here.cores >= 1
     assert here.memory_bytes > 0
     assert here.cpu
@@ -241,16 +240,16 @@ def test_this_machine_is_described() -> None:
 
 
 def test_versions_of_what_is_installed() -> None:
-    found = machine.versions(["pytest", "no-such-distribution"])
+    found = registry.versions(["pytest", "no-such-distribution"])
     assert found["pytest"] == pytest.__version__
     assert "lxml" in found
     assert "no-such-distribution" not in found
 
 
 def test_a_cpu_without_a_model_name(tmp_path: Path) -> None:
-    assert machine._cpu(tmp_path / "none")
+    assert registry._cpu(tmp_path / "none")
     (tmp_path / "cpuinfo").write_text("processor\t: 0\nmodel name\t: Fast One\n")
-    assert machine._cpu(tmp_path / "cpuinfo") == "Fast One"
+    assert registry._cpu(tmp_path / "cpuinfo") == "Fast One"
 
 
 def test_what_is_done_before_a_call_is_not_timed() -> None:
@@ -269,12 +268,12 @@ def test_what_is_done_before_a_call_is_not_timed() -> None:
     assert done == ["before", "call"] * 4
 
 
-def test_what_can_be_chosen_of_a_benchmark(registry: None) -> None:
+def test_what_can_be_chosen_of_a_benchmark(no_benches: None) -> None:
     class Choices(Struct, frozen=True):
         size: int = 10
 
     benchmark("guess", "", choices=Choices)(lambda _seed, choices: [alone("size", choices.size, "x")])
-    assert benchmarks()["guess"].defaults() == {"size": 10}
+    assert bench.BENCHES.entries()["guess"].defaults() == {"size": 10}
     assert [run("guess", chosen=each).results[0].ours for each in ({}, {"size": "3"})] == [10, 3]
     with pytest.raises(UnknownChoice, match="guess lets nobody choose length; there is: size=10"):
         run("guess", chosen={"length": "3"})

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin.lab.bench import Result, benchmarks
+from tocsin.lab.bench import BENCHES, Result
 from tocsin.lab.benches._messages import LENGTH, TOPIC, Messages, number_of
 from tocsin.lab.benches._stage import Lost, Stage, stage
 from tocsin.lab.benches.broker import Sizes, results
@@ -35,7 +35,7 @@ def body_of(number: int, seed: int = 1) -> bytes:
 
 
 def test_it_is_listed_and_its_helpers_are_not() -> None:
-    found = benchmarks()
+    found = BENCHES.entries()
     assert "broker" in found
     assert not [name for name in found if name.startswith("_")]
 

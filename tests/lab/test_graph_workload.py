@@ -4,10 +4,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from tocsin.lab.benches._graph_grown import HIERARCHIES, PAPER, WORKLOADS, filled
-from tocsin.lab.graph_drafts import Shape
-from tocsin.lab.graph_hierarchies import INTEGER, STRING, HierarchicalWorkload, Hierarchies
-from tocsin.lab.graph_workload import GraphWorkload, Vocabulary
+from tocsin.lab.benches._growth import HIERARCHIES, PAPER, WORKLOADS, filled
+from tocsin.lab.workloads.graphs import (
+    INTEGER,
+    STRING,
+    GraphWorkload,
+    HierarchicalWorkload,
+    Hierarchies,
+    Shape,
+    Vocabulary,
+)
 from tocsin.markup.graphs.graph_pattern import Compared, Like, PatternArc
 from tocsin.matching.graphs.search import find
 from tocsin.semantics.concepts.pattern_checks import check_query

@@ -5,23 +5,23 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tocsin.lab.bench import benchmarks
-from tocsin.lab.benches import _neighbours, _notifying
+from tocsin.lab.bench import BENCHES
+from tocsin.lab.benches import _notifying, implicit
 from tocsin.lab.benches._copies import DATA, Copies
 from tocsin.lab.benches._messages import number_of
 from tocsin.lab.benches.implicit import FLOOR, LITERALLY, SQL, Sizes, get_neighbours
-from tocsin.lab.experiments import _notifiers
+from tocsin.lab.experiments import _dissemination
 from tocsin.lab.experiments._disasters import SCENARIOS
-from tocsin.lab.experiments._spread import counted
+from tocsin.lab.experiments._dissemination import counted
 from tocsin.model.notification import Copy
 
 
 def test_it_is_listed() -> None:
-    assert "implicit" in benchmarks()
+    assert "implicit" in BENCHES.entries()
 
 
 def test_a_world_as_large_as_asked_for() -> None:
-    world = _neighbours.world(300, 50, seed=3)
+    world = implicit.random_world(300, 50, seed=3)
     assert (len(world.services), len(world.edges)) == (300, 50)
     assert max(len(world.categories.path(name)) for name in world.categories) == 3
     assert max(len(world.topics.path(name)) for name in world.topics) == 3
@@ -29,8 +29,8 @@ def test_a_world_as_large_as_asked_for() -> None:
 
 
 def test_the_rivals_answer_as_the_world_does() -> None:
-    world = _neighbours.world(120, 150, seed=1)
-    literally, in_sql = _neighbours.literally(world), _neighbours.in_sql(world)
+    world = implicit.random_world(120, 150, seed=1)
+    literally, in_sql = implicit.literally(world), implicit.in_sql(world)
     told = 0
     for service in world.services:
         for topic in list(world.topics)[:12]:
@@ -67,15 +67,15 @@ def test_notifications_are_counted_and_none_is_missing(monkeypatch: pytest.Monke
 
 @pytest.mark.broker
 def test_real_notifiers_count_as_the_simulator_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_notifiers, "SCENARIOS", SCENARIOS[2:3])
-    monkeypatch.setattr(_notifiers, "RUNNERS", 2)
-    took = _notifiers.measured(1, (0.0, 20.0), lambda text: None)
+    monkeypatch.setattr(_dissemination, "SCENARIOS", SCENARIOS[2:3])
+    monkeypatch.setattr(_dissemination, "RUNNERS", 2)
+    took = _dissemination.measured_times(1, (0.0, 20.0), lambda text: None)
     for each in took:
         if each.protocol != "hin-din":  # of which the order of arrival decides
             assert each.notifications == counted(each.scenario).sent[each.protocol]
     cin = {each.history_ms: each.ms for each in took if each.protocol == "cin"}
     assert cin[20.0] > 40  # two hops ask before they tell
-    (findings,) = _notifiers.findings(took)
+    (findings,) = _dissemination.measured_findings(took)
     assert [len(row) for row in findings.rows] == [len(findings.columns)] * 2
-    _notifiers.draw(tmp_path / "measured.png", took)
+    _dissemination.draw_measured(tmp_path / "measured.png", took)
     assert (tmp_path / "measured.png").read_bytes()[:4] == b"\x89PNG"

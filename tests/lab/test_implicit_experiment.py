@@ -11,10 +11,10 @@ import pytest
 from tests.cli.commands import tocsin
 
 from tocsin.lab import experiment
-from tocsin.lab.benches._delay import delayed
-from tocsin.lab.experiments import _growth, _notifiers, _spread
-from tocsin.lab.experiments._disasters import SCENARIOS, Scenario, document, services_of, world_of
-from tocsin.lab.experiments._spread import COMPARED, Links, counted, mapped, scenario_ms
+from tocsin.lab.benches._world import delayed
+from tocsin.lab.experiments import _dissemination, _world_growth
+from tocsin.lab.experiments._disasters import SCENARIOS, Scenario, document, world_of
+from tocsin.lab.experiments._dissemination import COMPARED, Links, counted, mapped, scenario_ms
 from tocsin.semantics.interest import world_json
 from tocsin.sim.implicit import disseminate
 
@@ -48,13 +48,13 @@ def test_everybody_is_told_whatever_the_protocol(scenario: Scenario) -> None:
     world = world_of(scenario)
     for protocol in COMPARED:
         found = disseminate(world, scenario.root, scenario.topic, protocol)
-        assert {*found.receivers, scenario.root} == {each.name for each in services_of(scenario)}
+        assert {*found.receivers, scenario.root} == {each.name for each in scenario.services}
         assert found.repetitions == found.notifications - len(found.receivers)
 
 
 def test_all_have_loops_and_some_services_several_categories() -> None:
     looping = [each for each in SCENARIOS if "bin" in counted(each).endless]
-    several = [each for each in SCENARIOS if any(len(one.categories) > 1 for one in services_of(each))]
+    several = [each for each in SCENARIOS if any(len(one.categories) > 1 for one in each.services)]
     assert len(looping) >= 3
     assert len(several) >= 3
 
@@ -73,7 +73,7 @@ def test_only_cin_waits_for_the_history() -> None:
 
 
 def test_a_place_in_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_spread, "FAN_OUTS", (4,))
+    monkeypatch.setattr(_dissemination, "FAN_OUTS", (4,))
     cells = {(each.shape, each.history): each for each in mapped((0.0, 20.0), Links(), 1)}
     assert cells["tree", 20.0].fewest == COMPARED
     assert cells["relayed", 0.0].fewest == cells["relayed", 0.0].fastest == ("cin",)
@@ -81,10 +81,10 @@ def test_a_place_in_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cells["relayed", 0.0].sent == {"cin": 12, "din": 36, "hin": 84, "hin-din": 36}
 
 
-@pytest.mark.parametrize("name", _growth.WORLDS)
+@pytest.mark.parametrize("name", _world_growth.WORLDS)
 def test_growth_in_the_small(name: str) -> None:
-    world = _growth.WORLDS[name](200, Random(1))
-    cin, din, hin, both = (_growth.measured(name, world, protocol) for protocol in COMPARED)
+    world = _world_growth.WORLDS[name](200, Random(1))
+    cin, din, hin, both = (_world_growth.measured(name, world, protocol) for protocol in COMPARED)
     assert cin.reached == cin.notifications == din.reached == both.reached == hin.reached
     assert cin.notifications <= both.notifications <= din.notifications
     assert hin.notifications >= both.notifications
@@ -97,36 +97,36 @@ def test_growth_in_the_small(name: str) -> None:
 
 
 def test_a_layered_world_reaches_all() -> None:
-    assert _growth.measured("layered", _growth.WORLDS["layered"](333, Random(2)), "cin").reached == 332
+    assert _world_growth.measured("layered", _world_growth.WORLDS["layered"](333, Random(2)), "cin").reached == 332
 
 
 def test_what_plain_hin_would_send_without_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_growth, "HIN_PASSES", 10**6)
-    world = _growth.WORLDS["layered"](100, Random(1))
-    found = _growth.measured("layered", world, "hin")
+    monkeypatch.setattr(_world_growth, "HIN_PASSES", 10**6)
+    world = _world_growth.WORLDS["layered"](100, Random(1))
+    found = _world_growth.measured("layered", world, "hin")
     assert (found.stopped, found.notifications) == (False, found.unlimited)
 
 
 def test_plain_hin_doubles_with_every_layer_and_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_growth, "DEEPEST_LADDER", 8)
-    found = {(each.layers, each.protocol): each for each in _growth.ladders(lambda text: None)}
+    monkeypatch.setattr(_world_growth, "DEEPEST_LADDER", 8)
+    found = {(each.layers, each.protocol): each for each in _world_growth.ladders(lambda text: None)}
     assert [found[layers, "hin"].notifications for layers in (2, 4, 6)] == [6, 30, 126]
-    assert [_growth.ways(layers) for layers in (2, 4, 6, 8)] == [6, 30, 126, 510]
+    assert [_world_growth.ways(layers) for layers in (2, 4, 6, 8)] == [6, 30, 126, 510]
     assert (found[8, "hin"].notifications, found[8, "hin"].stopped) == (254, True)  # each passes it on 16 times
     assert [found[layers, "hin-din"].notifications for layers in (2, 4, 6, 8)] == [6, 14, 22, 30]
 
 
 def test_the_size_of_a_thing_counts_what_it_shares_once() -> None:
     shared = "x" * 1000
-    assert _growth.size_of([shared, shared]) < 1300
-    assert _growth.size_of({"a": [shared], "b": {shared}}) > 1000
+    assert _world_growth.size_of([shared, shared]) < 1300
+    assert _world_growth.size_of({"a": [shared], "b": {shared}}) > 1000
 
 
 @pytest.fixture
 def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> experiment.Report:
-    monkeypatch.setattr(_spread, "RUNS", 1)
-    monkeypatch.setattr(_spread, "FAN_OUTS", (4,))
-    monkeypatch.setattr(_growth, "DEEPEST_LADDER", 4)
+    monkeypatch.setattr(_dissemination, "RUNS", 1)
+    monkeypatch.setattr(_dissemination, "FAN_OUTS", (4,))
+    monkeypatch.setattr(_world_growth, "DEEPEST_LADDER", 4)
     chosen = {"services": "100", "history_ms": "2.5"}
     return experiment.run("implicit", out=tmp_path, progress=lambda text: None, chosen=chosen)
 
@@ -163,7 +163,7 @@ def test_what_can_be_chosen_is_listed() -> None:
 
 
 def test_the_ten_make_one_world_of_ten_parts() -> None:
-    world = world_json.read(json.dumps(_notifiers.whole()).encode()).world()
+    world = world_json.read(json.dumps(_dissemination.whole()).encode()).world()
     assert not world.services
     assert len(world.edges) == sum(len(world_of(each).edges) for each in SCENARIOS)
 

@@ -1,6 +1,7 @@
 """Small runs of the benchmarks of matching: that they measure what they say, not how fast anything is."""
 
 import json
+from collections.abc import Callable
 from math import isfinite
 from pathlib import Path
 
@@ -10,14 +11,14 @@ from typer.testing import CliRunner
 
 from tocsin.cli import application
 from tocsin.lab import bench
-from tocsin.lab.benches import _grown, content, engine, spaces, topics
-from tocsin.lab.benches._grown import Grown, exponent, measured
+from tocsin.lab.benches import content, engine, spaces, topics
+from tocsin.lab.benches._growth import Growth, apart, engine_growth, exponent
 from tocsin.lab.benches._matching import ONE_BY_ONE, up_to
-from tocsin.lab.benches._scans import NARROWING, SCAN, Scan
-from tocsin.lab.experiment import experiments
-from tocsin.lab.experiments import matching
+from tocsin.lab.benches.spaces import NARROWING, SCAN, Scan
+from tocsin.lab.experiment import EXPERIMENTS
+from tocsin.lab.experiments import growth
 from tocsin.lab.race import Timing
-from tocsin.lab.workload import WEATHER, numbers
+from tocsin.lab.workloads.texts import WEATHER, numbers
 from tocsin.model.filters import InBox
 from tocsin.model.space import InformationSpace, Point
 
@@ -32,7 +33,7 @@ SMALL = {
 
 @pytest.mark.parametrize("name", SMALL)
 def test_results_have_the_documented_keys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "grown", in_this_process)
+    monkeypatch.setattr(engine, "apart", in_this_process)
     report = bench.run(name, seed=2, chosen=SMALL[name])
     found = json.loads(bench.to_json(report))
     assert found.keys() == {"name", "machine", "versions", "seed", "results"}
@@ -44,9 +45,9 @@ def test_results_have_the_documented_keys(name: str, monkeypatch: pytest.MonkeyP
     assert {each["target"] for each in found["results"]} - {None} == TARGETS[name]
 
 
-def in_this_process(count: int, seed: int, notifications: int) -> Grown:
+def in_this_process(measure: Callable[..., Growth], count: int, *arguments: int) -> Growth:
     """Quicker to start than one of its own, but it grows or does not."""
-    return replace(measured(count, seed, notifications), index_bytes=300 * count)
+    return replace(measure(count, *arguments), index_bytes=300 * count)
 
 
 TARGETS = {"topics": {1 / 50}, "content": {200, 1 / 5}, "spaces": {4}, "engine": {1}}
@@ -99,13 +100,13 @@ def test_only_the_plain_scan_in_three_dimensions_has_a_target() -> None:
 
 
 def test_an_engine_is_measured() -> None:
-    found = measured(300, 1, 20)
+    found = engine_growth(300, 1, 20)
     assert (found.subscriptions, found.timing.calls) == (300, 20)
     assert found.build > 0 and found.timing.median > 0
 
 
 def test_a_process_of_its_own_measures_the_same() -> None:
-    found = _grown.grown(50, 1, 10)
+    found = apart(engine_growth, 50, 1, 10)
     assert (found.subscriptions, found.timing.calls) == (50, 10)
 
 
@@ -114,8 +115,8 @@ def test_growth_is_told_as_the_power_of_the_size() -> None:
     assert exponent([(10, 7), (1000, 70)]) == pytest.approx(0.5)
 
 
-def sample(count: int, cost: float, size: int) -> Grown:
-    return Grown(count, 50.0, size * count, count // 100, Timing(10, cost, 2 * cost))
+def sample(count: int, cost: float, size: int) -> Growth:
+    return Growth("engine", count, 50.0, size * count, count // 100, Timing(10, cost, 2 * cost))
 
 
 def test_what_growth_has_to_show() -> None:
@@ -143,10 +144,10 @@ def test_sizes_up_to_the_largest() -> None:
 
 
 def test_growth_is_drawn(tmp_path: Path) -> None:
-    assert "matching" in experiments()
+    assert "matching" in EXPERIMENTS.entries()
     found = [sample(1_000, 100.0, 900), sample(10_000, 200.0, 500)]
-    table = matching.findings(found)
+    table = growth.findings("Growth", found, growth.ENGINE)
     assert [len(row) for row in table.rows] == [len(table.columns)] * 2
     assert "power 0.30" in table.notes[0]
-    matching.draw(tmp_path / "growth.png", found)
+    growth.draw(tmp_path / "growth.png", "Growth", {"median": found})
     assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")

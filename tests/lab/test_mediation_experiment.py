@@ -43,7 +43,7 @@ def test_the_stylesheets_say_what_mediation_says() -> None:
     """A rival that does less would be no rival."""
     from lxml import etree
 
-    from tocsin.lab.experiments._stylesheets import STYLESHEETS
+    from tocsin.lab.experiments.mediation import STYLESHEETS
     from tocsin.mediation.dialects import normalise
     from tocsin.model.records import Accepted
 

@@ -10,21 +10,24 @@ from tests.cli.commands import tocsin
 
 from tocsin.lab import experiment
 from tocsin.lab.experiments import ops
-from tocsin.lab.experiments._ops_points import Point, Sample, bed, samples
-from tocsin.lab.experiments._ops_ways import (
+from tocsin.lab.experiments._ops_points import (
     DECOMPOSITION,
     KERNEL,
     LITERAL,
     REPAIRED,
     Answer,
     Disagreement,
+    Point,
+    Sample,
+    bed,
     check,
+    samples,
 )
 
 LISTED = """
 import sys
-from tocsin.lab.experiment import experiments
-print("ops" in experiments(), "numba" in sys.modules)
+from tocsin.lab.experiment import EXPERIMENTS
+print("ops" in EXPERIMENTS.entries(), "numba" in sys.modules)
 """
 
 

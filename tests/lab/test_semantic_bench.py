@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from tocsin.lab import bench
-from tocsin.lab.benches import _graph_racing, _graph_rivals, semantic
-from tocsin.lab.benches._graph_grown import HIERARCHIES, PAPER, GraphsGrown, graphs_grown, measured
-from tocsin.lab.benches._graph_racing import OURS, against_rivals, stand
-from tocsin.lab.benches._graph_rivals import BY_HOME, IGRAPH, OXIGRAPH, RUSTWORKX
-from tocsin.lab.benches._graph_start import Start, warm_start
-from tocsin.lab.experiment import experiments
-from tocsin.lab.experiments import graphs
+from tocsin.lab.benches import _graph_rivals, semantic
+from tocsin.lab.benches._graph_cases import Start, warm_start
+from tocsin.lab.benches._graph_rivals import BY_HOME, IGRAPH, OURS, OXIGRAPH, RUSTWORKX, against_rivals, stand
+from tocsin.lab.benches._growth import HIERARCHIES, PAPER, Growth, apart, graph_growth
+from tocsin.lab.experiment import EXPERIMENTS
+from tocsin.lab.experiments import growth
 from tocsin.lab.race import Timing
 
 SMALL = {
@@ -26,7 +25,7 @@ KEYS = {"case", "ours", "unit", "rival", "rival_value", "ratio", "target", "met"
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing in a process of its own, few events."""
-    monkeypatch.setattr(semantic, "graphs_grown", measured)
+    monkeypatch.setattr(semantic, "apart", lambda measure, *arguments: measure(*arguments))
     monkeypatch.setattr(semantic, "warm_start", lambda: Start(0.2, 0.5, 0.6))
     monkeypatch.setattr(semantic, "RATED", 60)
     monkeypatch.setattr(semantic, "READ", 4)
@@ -58,15 +57,15 @@ def test_a_rival_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_rival_that_finds_others_does_not_race(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_graph_racing, "found_by", lambda index, event, model: [-1])
+    monkeypatch.setattr(_graph_rivals, "found_by", lambda index, event, model: [-1])
     with pytest.raises(AssertionError):
         list(against_rivals(stand(1, 20, 4), 1))
 
 
 def test_the_rivals_find_what_there_is() -> None:
     ours = stand(4, 150, 8)
-    makers = _graph_racing.MAKERS
-    _graph_racing.check(ours, {name: make(ours.queries) for name, make in makers.items()}, len(ours.events))
+    makers = _graph_rivals.MAKERS
+    _graph_rivals.check_rivals(ours, {name: make(ours.queries) for name, make in makers.items()}, len(ours.events))
     assert sum(len(ours.found(each)) for each in ours.events)
     assert makers.keys() == {IGRAPH, RUSTWORKX, IGRAPH + BY_HOME, RUSTWORKX + BY_HOME, OXIGRAPH}
 
@@ -74,15 +73,15 @@ def test_the_rivals_find_what_there_is() -> None:
 def test_the_target_is_for_rivals_that_know_the_class_of_home_and_for_sparql() -> None:
     timings = {name: Timing(1, cost, cost, (cost,)) for name, cost in ((OURS, 1.0), *((n, 500.0) for n in RIVALS))}
     ours = stand(1, 5, 1)
-    found = {name: _graph_racing.compared(ours, name, timings, _graph_racing.PACES[""]).met for name in RIVALS}
+    found = {name: _graph_rivals.compared(ours, name, timings, _graph_rivals.PACES[""]).met for name in RIVALS}
     assert found == {IGRAPH + BY_HOME: True, RUSTWORKX + BY_HOME: True, IGRAPH: None, OXIGRAPH: False}
 
 
 RIVALS = (IGRAPH + BY_HOME, RUSTWORKX + BY_HOME, IGRAPH, OXIGRAPH)
 
 
-def grown(count: int, cost: float, size: int) -> GraphsGrown:
-    return GraphsGrown(PAPER, count, 90.0, 2 * count, size * count, count, count / 50, Timing(10, cost, 2 * cost))
+def grown(count: int, cost: float, size: int) -> Growth:
+    return Growth(PAPER, count, 90.0, size * count, count / 50, Timing(10, cost, 2 * cost), 2 * count, count)
 
 
 def test_what_growth_has_to_show() -> None:
@@ -97,7 +96,7 @@ def test_what_growth_has_to_show() -> None:
 
 
 def test_a_process_of_its_own_measures_an_index() -> None:
-    found = graphs_grown(PAPER, 50, 1, 10)
+    found = apart(graph_growth, PAPER, 50, 1, 10)
     assert (found.subscriptions, found.timing.calls) == (50, 10)
     assert found.build > 0 and found.index_bytes > 0 and found.notes > 0
     assert 0 <= found.rate <= 100
@@ -109,10 +108,10 @@ def test_a_process_finds_its_first_pattern() -> None:
 
 
 def test_growth_is_a_table_and_a_picture(tmp_path: Path) -> None:
-    assert "graphs" in experiments()
-    found = {name: [measured(name, count, 1, 10) for count in (50, 100)] for name in (PAPER, HIERARCHIES)}
-    table = graphs.findings(PAPER, found[PAPER])
+    assert "graphs" in EXPERIMENTS.entries()
+    found = {name: [graph_growth(name, count, 1, 10) for count in (50, 100)] for name in (PAPER, HIERARCHIES)}
+    table = growth.findings(PAPER, found[PAPER], growth.GRAPHS)
     assert [row[0] for row in table.rows] == [50, 100]
     assert len(table.columns) == len(table.rows[0])
-    graphs.draw(tmp_path / "growth.png", found)
+    growth.draw(tmp_path / "growth.png", "Growth", found)
     assert (tmp_path / "growth.png").stat().st_size > 10_000

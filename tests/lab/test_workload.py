@@ -9,9 +9,9 @@ from lxml import etree
 from typer.testing import CliRunner
 
 from tocsin.cli import application
-from tocsin.lab._workload_alerts import FIELDS
-from tocsin.lab.workload import CONTENT, MIXED, TOPICS, WEATHER, Kind, kinds, notifications, subscriptions
-from tocsin.lab.workload_files import made, one_by_one, read, told, write
+from tocsin.lab.workloads.alerts import FIELDS
+from tocsin.lab.workloads.files import drawn_notifications, drawn_subscriptions, one_by_one, read, write
+from tocsin.lab.workloads.texts import CONTENT, MIXED, TOPICS, WEATHER, Kind, kinds, notifications, subscriptions
 from tocsin.markup.conditions import Compare, Every
 from tocsin.markup.content import condition_of
 from tocsin.matching.catalogue import Catalogue
@@ -52,8 +52,8 @@ def test_what_is_written_is_read_again_and_the_engine_finds_what_is_expected(kin
     write(tmp_path, kind, (1500, 13), 3, nobody, expected=12)
     known = Catalogue(kind.declared)
     asking, events = read(tmp_path, known)
-    assert asking == made(kind, 1500, 3)[1]
-    assert events[1::2] + events[12:] == told(kind, 13, 3)[1::2] + told(kind, 13, 3)[12:]
+    assert asking == drawn_subscriptions(kind, 1500, 3)[1]
+    assert events[1::2] + events[12:] == drawn_notifications(kind, 13, 3)[1::2] + drawn_notifications(kind, 13, 3)[12:]
     engine = Engine(known)
     for each in asking:
         engine.apply(each)
@@ -75,7 +75,7 @@ def test_every_second_notification_with_matches_is_made_for_a_subscription(kind:
 
 def test_without_expected_matches_the_files_have_what_the_benchmarks_are_given(tmp_path: Path) -> None:
     write(tmp_path, MIXED, (50, 20), 1, nobody, expected=0)
-    assert read(tmp_path, Catalogue(MIXED.declared))[1] == told(MIXED, 20, 1)
+    assert read(tmp_path, Catalogue(MIXED.declared))[1] == drawn_notifications(MIXED, 20, 1)
 
 
 def test_declarations_say_what_filters_refer_to(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_declarations_say_what_filters_refer_to(tmp_path: Path) -> None:
 
 
 def test_an_alert_has_what_filters_ask_for() -> None:
-    (event,) = told(CONTENT, 1, 1)
+    (event,) = drawn_notifications(CONTENT, 1, 1)
     document = etree.fromstring(event.payload.data)
     assert len(FIELDS) == 40
     namespaces = {"cap": "urn:oasis:names:tc:emergency:cap:1.2"}
@@ -101,7 +101,7 @@ def test_an_alert_has_what_filters_ask_for() -> None:
 
 
 def test_the_shares_of_content() -> None:
-    shapes = Counter(shape(each.filters[0]) for each in made(CONTENT, 4000, 1)[1])
+    shapes = Counter(shape(each.filters[0]) for each in drawn_subscriptions(CONTENT, 4000, 1)[1])
     shares = {name: round(count / 40) for name, count in shapes.items()}
     assert shares.keys() == {"equality", "equality and range", "deep", "ranges"}
     for name, wanted in (("equality", 35), ("equality and range", 40), ("deep", 15), ("ranges", 10)):
@@ -139,15 +139,15 @@ def test_half_of_the_topic_expressions_have_wildcards() -> None:
 
 def test_points_lie_in_the_space_they_name() -> None:
     check_space(WEATHER)
-    for event in told(kinds()["weather"], 20, 1):
+    for event in drawn_notifications(kinds()["weather"], 20, 1):
         text = event.attribute(CONTENT_TOPIC)
         assert text is not None
         assert len(parse_point(text, WEATHER)) == 4
 
 
 def test_what_is_found_one_by_one() -> None:
-    known, asking = made(TOPICS, 400, 1)
-    event = told(TOPICS, 40, 1)[3]
+    known, asking = drawn_subscriptions(TOPICS, 400, 1)
+    event = drawn_notifications(TOPICS, 40, 1)[3]
     found = one_by_one(asking, event, known)
     assert found == [each.id for each in asking if each.id in found]
     leaf = event.topic.steps[-1].local

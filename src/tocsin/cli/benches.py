@@ -16,9 +16,9 @@ workload.register(application)
 @application.command("list")
 def listing(json: options.Json = False) -> None:
     """The benchmarks there are."""
-    from tocsin.lab.bench import benchmarks
+    from tocsin.lab.bench import BENCHES
 
-    found = benchmarks().values()
+    found = BENCHES.entries().values()
     if json:
         give([{"name": each.name, "summary": each.summary, "choices": each.defaults()} for each in found])
         return
@@ -42,7 +42,7 @@ def run(
 
     try:
         found = bench.run(name, seed=seed, chosen=dict(each.partition("=")[::2] for each in choices or ()))
-    except (bench.UnknownBenchmark, bench.UnknownChoice) as error:
+    except (bench.UnknownName, bench.UnknownChoice) as error:
         fail(str(error), WRONG_USE)
     if json:
         sys.stdout.write(bench.to_json(found).decode() + "\n")

@@ -19,9 +19,9 @@ application = typer.Typer(help="The papers' tables and figures, measured here.",
 @application.command("list")
 def listing(json: options.Json = False) -> None:
     """The experiments there are."""
-    from tocsin.lab.experiment import experiments
+    from tocsin.lab.experiment import EXPERIMENTS
 
-    found = experiments().values()
+    found = EXPERIMENTS.entries().values()
     if json:
         give([{"name": each.name, "summary": each.summary, "choices": each.defaults()} for each in found])
         return
@@ -51,7 +51,7 @@ def run(
             report = experiment.run(
                 name, seed=seed, out=out, progress=lambda text: status.update(Text(text)), chosen=chosen
             )
-        except (experiment.UnknownExperiment, experiment.UnknownChoice) as error:
+        except (experiment.UnknownName, experiment.UnknownChoice) as error:
             status.stop()
             fail(str(error), WRONG_USE)
     if json:

@@ -27,8 +27,8 @@ def workload(
     json: options.Json = False,
 ) -> None:
     """Write subscriptions and notifications to files, and what an engine should find; README.txt explains them."""
-    from tocsin.lab.workload import kinds
-    from tocsin.lab.workload_files import write
+    from tocsin.lab.workloads.files import write
+    from tocsin.lab.workloads.texts import kinds
 
     known = kinds(dimensions)
     if kind not in known:

@@ -1,45 +1,18 @@
-"""Benchmarks by name, each with its rivals in the same run."""
+"""Benchmarks, each with its rivals in the same run, and what they report."""
 
-import difflib
-import importlib
 import math
-import pkgutil
-from collections.abc import Callable, Iterable, Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping
 from typing import TypedDict, Unpack
 
 from msgspec import Struct, json
 
-from tocsin.lab.choices import UnknownChoice, defaults
-from tocsin.lab.choices import made as choices_made
-from tocsin.lab.machine import Machine, this_machine, versions
 from tocsin.lab.race import Timing, race, side_by_side
+from tocsin.lab.registry import SEED, Machine, Registry, UnknownChoice, UnknownName, this_machine, versions
 
-__all__ = [
-    "Benchmark",
-    "Report",
-    "Result",
-    "Timing",
-    "UnknownBenchmark",
-    "UnknownChoice",
-    "against_floor",
-    "against_rival",
-    "alone",
-    "at_most",
-    "benchmark",
-    "benchmarks",
-    "race",
-    "run",
-    "side_by_side",
-    "to_json",
-]
+__all__ = ["BENCHES", "Timing", "UnknownChoice", "UnknownName", "race", "side_by_side"]
 
-SEED = 1
-BENCHES = "tocsin.lab.benches"
-
-
-class UnknownBenchmark(Exception):
-    pass
+BENCHES = Registry("benchmark", "tocsin.lab.benches")
+benchmark = BENCHES.register
 
 
 class Result(Struct, frozen=True):
@@ -71,57 +44,11 @@ class Report(Struct, frozen=True):
         return tuple(result for result in self.results if result.met is False)
 
 
-Measure = Callable[..., Iterable[Result]]  # of the seed, and of the choices where there are any
-
-
-class Benchmark(Struct, frozen=True):
-    name: str
-    summary: str
-    measure: Measure
-    rivals: tuple[str, ...] = ()
-    choices: type[Struct] | None = None
-
-    def defaults(self) -> dict[str, object]:
-        return defaults(self.choices)
-
-
-_registry: dict[str, Benchmark] = {}
-
-
-def benchmark(
-    name: str, summary: str, *, rivals: Iterable[str] = (), choices: type[Struct] | None = None
-) -> Callable[[Measure], Measure]:
-    """Registers a function of the seed. `rivals` are distributions whose versions the report tells; `choices` is a
-    struct of what can be chosen, for a quick run."""
-
-    def register(measure: Measure) -> Measure:
-        if name in _registry:
-            raise ValueError(f"there are two benchmarks named {name}")
-        _registry[name] = Benchmark(name, summary, measure, tuple(rivals), choices)
-        return measure
-
-    return register
-
-
-def benchmarks() -> dict[str, Benchmark]:
-    """All of them; a benchmark is found by being a module of `tocsin.lab.benches`."""
-    if find_spec(BENCHES):
-        for module in pkgutil.iter_modules(importlib.import_module(BENCHES).__path__):
-            importlib.import_module(f"{BENCHES}.{module.name}")
-    return dict(sorted(_registry.items()))
-
-
 def run(name: str, *, seed: int = SEED, chosen: Mapping[str, str] | None = None) -> Report:
-    known = benchmarks()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known) or 'none'}"
-        raise UnknownBenchmark(f"{name} is not a benchmark; {hint}")
-    found = known[name]
-    choices = choices_made(name, found.choices, chosen or {})
-    # The machine is looked at first, so that its load is not our own.
-    machine = this_machine()
-    return Report(name, machine, versions(found.rivals), seed, tuple(found.measure(seed, *choices)))
+    found = BENCHES.entry(name)
+    choices = found.chosen(chosen or {})
+    machine = this_machine()  # looked at first, so that its load is not our own
+    return Report(name, machine, versions(found.rivals), seed, tuple(found.run(seed, *choices)))
 
 
 def to_json(report: Report) -> bytes:
@@ -129,7 +56,7 @@ def to_json(report: Report) -> bytes:
 
 
 class Details(TypedDict, total=False):
-    target: float
+    target: float | None
     sizes: Mapping[str, int]
     timing: Timing
     note: str
@@ -147,6 +74,23 @@ def against_floor(
 ) -> Result:
     """Less is better, and the floor is what cannot be beaten: the ratio is floor divided by ours."""
     return _result(case, ours, unit, floor, floor_value, _ratio(floor_value, ours), details)
+
+
+def compared(
+    case: str,
+    timings: Mapping[str, Timing],
+    ours: str,
+    rival: str,
+    label: str = "",
+    *,
+    target: float | None = None,
+    sizes: Mapping[str, int] | None = None,
+    note: str = "",
+) -> Result:
+    """Two contestants of a race, in microseconds a call; `label` is the rival's name in the report."""
+    mine, theirs = side_by_side(timings[ours], timings[rival])
+    details = Details(target=target, sizes=sizes or {}, timing=timings[ours], note=note)
+    return against_floor(case, mine, "µs", label or rival, theirs, **details)
 
 
 def alone(case: str, ours: float, unit: str, **details: Unpack[Details]) -> Result:

@@ -1,39 +1,22 @@
-"""Experiments by name: what a paper measured, measured again with what is in production."""
+"""Experiments: what a paper measured, measured again with what is in production."""
 
-import difflib
-import importlib
-import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
-from tocsin.lab.choices import UnknownChoice, defaults
-from tocsin.lab.choices import made as choices_made
-from tocsin.lab.machine import Machine, this_machine, versions
+from tocsin.lab.registry import SEED, Machine, Registry, UnknownChoice, UnknownName, this_machine, versions
 
-__all__ = [
-    "Experiment",
-    "Figure",
-    "Findings",
-    "Outcome",
-    "Progress",
-    "Report",
-    "UnknownChoice",
-    "UnknownExperiment",
-    "experiment",
-    "experiments",
-    "run",
-]
+__all__ = ["EXPERIMENTS", "UnknownChoice", "UnknownName"]
 
-EXPERIMENTS = "tocsin.lab.experiments"
-SEED = 1
+EXPERIMENTS = Registry("experiment", "tocsin.lab.experiments")
+experiment = EXPERIMENTS.register
+Progress = Callable[[str], None]
 Cell = str | int | float | None
 Rows = tuple[tuple[Cell, ...], ...]
-
-
-class UnknownExperiment(Exception):
-    pass
+Columns = Mapping[str, str | Callable[[Any], Cell]]  # an attribute of what a row is about, or what is told of it
 
 
 class Findings(Struct, frozen=True):
@@ -43,6 +26,12 @@ class Findings(Struct, frozen=True):
     columns: tuple[str, ...]
     rows: Rows
     notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, title: str, things: Iterable[Any], columns: Columns, *notes: str) -> "Findings":
+        """A row a thing."""
+        asked = [attrgetter(each) if isinstance(each, str) else each for each in columns.values()]
+        return cls(title, tuple(columns), tuple(tuple(ask(thing) for ask in asked) for thing in things), notes)
 
 
 class Figure(Struct, frozen=True):
@@ -57,22 +46,6 @@ class Outcome(Struct, frozen=True):
     figures: tuple[Figure, ...] = ()
 
 
-Progress = Callable[[str], None]
-Run = Callable[..., Outcome]  # of the seed and the progress, and of the choices where there are any
-
-
-class Experiment(Struct, frozen=True):
-    """`choices` is a struct of what can be chosen, with what is chosen by default."""
-
-    name: str
-    summary: str
-    run: Run
-    choices: type[Struct] | None = None
-
-    def defaults(self) -> dict[str, object]:
-        return defaults(self.choices)
-
-
 class Report(Struct, frozen=True):
     name: str
     machine: Machine
@@ -82,37 +55,13 @@ class Report(Struct, frozen=True):
     figures: tuple[str, ...]
 
 
-_registry: dict[str, Experiment] = {}
-
-
-def experiment(name: str, summary: str, choices: type[Struct] | None = None) -> Callable[[Run], Run]:
-    def register(run: Run) -> Run:
-        if name in _registry:
-            raise ValueError(f"there are two experiments named {name}")
-        _registry[name] = Experiment(name, summary, run, choices)
-        return run
-
-    return register
-
-
-def experiments() -> dict[str, Experiment]:
-    """All of them; an experiment is found by being a module of `tocsin.lab.experiments`."""
-    for module in pkgutil.iter_modules(importlib.import_module(EXPERIMENTS).__path__):
-        importlib.import_module(f"{EXPERIMENTS}.{module.name}")
-    return dict(sorted(_registry.items()))
-
-
 def run(
     name: str, *, seed: int = SEED, out: Path, progress: Progress, chosen: Mapping[str, str] | None = None
 ) -> Report:
-    known = experiments()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
-        hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(known) or 'none'}"
-        raise UnknownExperiment(f"{name} is not an experiment; {hint}")
-    choices = choices_made(name, known[name].choices, chosen or {})
+    found = EXPERIMENTS.entry(name)
+    choices = found.chosen(chosen or {})
     machine = this_machine()
-    outcome = known[name].run(seed, progress, *choices)
+    outcome = found.run(seed, progress, *choices)
     return Report(name, machine, versions(("matplotlib",)), seed, outcome.tables, _drawn(name, outcome, out))
 
 

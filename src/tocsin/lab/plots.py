@@ -9,53 +9,31 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import Rectangle
 
-Series = Mapping[str, Sequence[float]]
+Line = Sequence[tuple[float, float]]
 _COLOURS = ("#1f5582", "#d98324", "#5a8f4e", "#a23b4a", "#8a8a8a")
 
 
-def stacked_bars(
-    path: Path,
-    title: str,
-    labels: Sequence[str],
-    parts: Mapping[str, Sequence[float]],
-    unit: str,
-    marks: Mapping[str, float],
+def bars(
+    path: Path, title: str, labels: Sequence[str], groups: Mapping[str, Sequence[float]], unit: str, stacked: bool
 ) -> None:
-    """A bar for each label, made of the parts; `marks` are lines across with a name."""
+    """For each label a bar that is made of the groups, or one for each group beside the others."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8, 0.28 * len(labels) + 1.6), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(8, (0.28 if stacked else 0.32) * len(labels) + 1.6), layout="constrained")
+    axes, height = figure.subplots(), 0.7 if stacked else 0.8 / len(groups)
     left = [0.0] * len(labels)
-    for colour, (name, values) in zip(_COLOURS, parts.items(), strict=False):
-        axes.barh(labels, values, left=left, label=name, color=colour, height=0.7)
-        left = [a + b for a, b in zip(left, values, strict=True)]
-    _finish(axes, title, unit, marks)
-    figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=5)
-    figure.savefig(path, dpi=120)
-
-
-def grouped_bars(
-    path: Path,
-    title: str,
-    labels: Sequence[str],
-    groups: Mapping[str, Sequence[float]],
-    unit: str,
-    marks: Mapping[str, float],
-) -> None:
-    """A bar for each group beside the others, for each label."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8, 0.32 * len(labels) + 1.6), layout="constrained")
-    axes = figure.subplots()
-    height = 0.8 / len(groups)
     for number, (name, values) in enumerate(groups.items()):
-        places = [place + (number - (len(groups) - 1) / 2) * height for place in range(len(labels))]
-        axes.barh(places, values, height=height, label=name, color=_COLOURS[number])
+        aside = 0.0 if stacked else (number - (len(groups) - 1) / 2) * height
+        places = [place + aside for place in range(len(labels))]
+        axes.barh(places, values, height=height, left=left, label=name, color=_COLOURS[number])
+        left = [a + b for a, b in zip(left, values, strict=True)] if stacked else left
     axes.set_yticks(range(len(labels)), labels)
-    _finish(axes, title, unit, marks)
+    axes.invert_yaxis()
+    axes.set_xlabel(unit)
+    axes.set_title(title, pad=18, fontsize=11)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
     figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=5)
     figure.savefig(path, dpi=120)
 
@@ -67,7 +45,7 @@ class Panel(Struct, frozen=True):
     title: str
     x: str
     y: str
-    lines: Mapping[str, Sequence[tuple[float, float]]]
+    lines: Mapping[str, Line]
     colours: Mapping[str, int] = {}
     ticks: Sequence[float] = ()
 
@@ -91,7 +69,7 @@ def word_map(
 ) -> None:
     """A word in each cell, over the colour of its kind (the second of the pair)."""
     from matplotlib.figure import Figure
-    from matplotlib.patches import Patch
+    from matplotlib.patches import Patch, Rectangle
 
     kinds = list(dict.fromkeys(kind for row in cells for _, kind in row))
     colours = dict(zip(kinds, _COLOURS, strict=False))
@@ -99,7 +77,8 @@ def word_map(
     axes = figure.subplots()
     for down, row in enumerate(cells):
         for along, (word, kind) in enumerate(row):
-            axes.add_patch(_square(along, down, colours[kind]))
+            square = (along - 0.5, down - 0.5), 1, 1
+            axes.add_patch(Rectangle(*square, color=colours[kind], alpha=0.45, linewidth=0))
             axes.text(along, down, word, ha="center", va="center", fontsize=7)
     axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
     axes.set_xticks(range(len(columns)), columns, fontsize=8)
@@ -108,12 +87,6 @@ def word_map(
     handles = [Patch(color=colour, alpha=0.45, label=kind) for kind, colour in colours.items()]
     figure.legend(handles=handles, fontsize=8, frameon=False, loc="outside lower center", ncols=len(handles))
     figure.savefig(path, dpi=120)
-
-
-def _square(along: int, down: int, colour: str) -> "Rectangle":
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((along - 0.5, down - 0.5), 1, 1, color=colour, alpha=0.45, linewidth=0)
 
 
 def _draw_lines(axes: "Axes", panel: Panel) -> None:
@@ -142,14 +115,3 @@ def _whole_decades(axes: "Axes", values: Sequence[float]) -> None:
     """Else a narrow range would have ticks that nobody can read."""
     if values:
         axes.set_ylim(10 ** math.floor(math.log10(min(values))), 10 ** math.ceil(math.log10(max(values) * 1.1)))
-
-
-def _finish(axes: "Axes", title: str, unit: str, marks: Mapping[str, float]) -> None:
-    for name, value in marks.items():
-        axes.axvline(value, color="black", linestyle=":", linewidth=1)
-        axes.annotate(name, (value, 1.0), xycoords=("data", "axes fraction"), fontsize=8, ha="center", va="bottom")
-    axes.invert_yaxis()
-    axes.set_xlabel(unit)
-    axes.set_title(title, pad=18, fontsize=11)
-    axes.tick_params(labelsize=8)
-    axes.spines[["top", "right"]].set_visible(False)

@@ -6,7 +6,7 @@ from time import thread_time_ns
 from typing import TypeVar
 
 from tocsin.lab.race import Timing, race
-from tocsin.lab.workload_files import one_by_one
+from tocsin.lab.workloads.files import one_by_one
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine
 from tocsin.matching.index.combination import NO_STATISTICS, Statistics

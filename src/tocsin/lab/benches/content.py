@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from lxml import etree
 from msgspec import Struct
 
-from tocsin.lab.bench import Result, Timing, against_floor, alone, at_most, benchmark, side_by_side
+from tocsin.lab.bench import Result, Timing, alone, at_most, benchmark, compared
 from tocsin.lab.benches._matching import Work, engine_of, matches, over, race_by_cpu, up_to, wanted
-from tocsin.lab.workload import CONTENT
-from tocsin.lab.workload_files import made, told
+from tocsin.lab.workloads.files import drawn_notifications, drawn_subscriptions
+from tocsin.lab.workloads.texts import CONTENT
 from tocsin.markup import xml
 from tocsin.matching.engine import Engine
 from tocsin.model.filters import Content
@@ -34,8 +34,8 @@ class Sizes(Struct, frozen=True):
 
 @benchmark("content", "XPath filters in one index, against lxml's XPath one by one", rivals=("lxml",), choices=Sizes)
 def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
-    events = told(CONTENT, sizes.notifications, seed)
-    known, asking = made(CONTENT, sizes.more, seed)
+    events = drawn_notifications(CONTENT, sizes.notifications, seed)
+    known, asking = drawn_subscriptions(CONTENT, sizes.more, seed)
     engines = {count: engine_of(known, asking[:count]) for count in (*up_to(sizes.filters), sizes.more)}
     rival = _one_by_one(asking[: sizes.filters])
     for each in events[:CHECKED]:
@@ -62,16 +62,11 @@ def _details(asking: Sequence[Subscription], engine: Engine, events: Sequence[No
 
 
 def _compared(timings: Mapping[str, Timing], details: Mapping[int, dict[str, int]], sizes: Sizes) -> Iterator[Result]:
-    few, many = timings[f"{sizes.filters:,}"], timings[f"{sizes.more:,}"]
-    ours, theirs = side_by_side(few, timings[LXML])
-    yield against_floor(
-        f"{sizes.filters:,} filters", ours, "µs", LXML, theirs,
-        target=FASTER, sizes=details[sizes.filters], timing=few, note=NOTE,
-    )  # fmt: skip
-    ours, theirs = side_by_side(many, few)
-    yield against_floor(
-        f"{sizes.more:,} filters", ours, "µs", f"ours with {sizes.filters:,}", theirs,
-        target=at_most(GROWTH), sizes=details[sizes.more], timing=many, note="one document was compared with lxml",
+    few, many = f"{sizes.filters:,}", f"{sizes.more:,}"
+    yield compared(f"{few} filters", timings, few, LXML, target=FASTER, sizes=details[sizes.filters], note=NOTE)
+    yield compared(
+        f"{many} filters", timings, many, few, f"ours with {few}",
+        target=at_most(GROWTH), sizes=details[sizes.more], note="one document was compared with lxml",
     )  # fmt: skip
 
 

@@ -1,20 +1,23 @@
-"""Mixed subscriptions, conjunctions of two or three kinds: what a notification, a change and a snapshot cost."""
+"""Subscriptions that come and go while another task matches."""
 
+import asyncio
 import gc
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import cycle, pairwise
 from pathlib import Path
+from time import perf_counter_ns, thread_time_ns
+from typing import TypeVar
 
 from msgspec import Struct
 
-from tocsin.lab.bench import Result, against_floor, alone, benchmark, side_by_side
-from tocsin.lab.benches._changing import changed
-from tocsin.lab.benches._grown import Grown, exponent, grown
+from tocsin.lab.bench import Result, against_floor, alone, benchmark, compared
+from tocsin.lab.benches._growth import Growth, apart, engine_growth, exponent
 from tocsin.lab.benches._matching import LEAST, ONE_BY_ONE, check, engine_of, over, race_by_cpu, up_to, wanted
-from tocsin.lab.workload import MIXED
-from tocsin.lab.workload_files import made, one_by_one, told
+from tocsin.lab.race import Timing, timing
+from tocsin.lab.workloads.files import drawn_notifications, drawn_subscriptions, one_by_one
+from tocsin.lab.workloads.texts import MIXED
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine
 from tocsin.matching.index.compiled import Compiled, compiled
@@ -22,6 +25,71 @@ from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
 from tocsin.platform.collector import patient_collector
 from tocsin.store import snapshots
+
+Given = TypeVar("Given")
+
+
+class Calls(Struct, frozen=True):
+    """By the clock on the wall and by that of the processor; the slowest in microseconds."""
+
+    wall: Timing
+    cpu: Timing
+    slowest: float
+
+
+class ChangeTimes(Struct, frozen=True):
+    """`waited` is from the wish to insert to the end, with the match that goes on before."""
+
+    inserted: Calls
+    removed: Calls
+    waited: Timing
+    matched: Timing
+
+
+def time_changes(
+    engine: Engine, coming: Sequence[Subscription], going: Sequence[Subscription], events: Sequence[Notification]
+) -> ChangeTimes:
+    return asyncio.run(_changed(engine, coming, going, events))
+
+
+async def _changed(
+    engine: Engine, coming: Sequence[Subscription], going: Sequence[Subscription], events: Sequence[Notification]
+) -> ChangeTimes:
+    inserted, removed, matched = _Watch(), _Watch(), _Watch()
+    waited: list[int] = []
+    matching = asyncio.create_task(_match(engine, events, matched))
+    for new, old in zip(coming, going, strict=True):
+        wished = perf_counter_ns()
+        await asyncio.sleep(0)
+        inserted.time(engine.apply, new)
+        waited.append(perf_counter_ns() - wished)
+        await asyncio.sleep(0)
+        removed.time(engine.remove, old.id)
+    matching.cancel()
+    await asyncio.wait((matching,))
+    return ChangeTimes(inserted.calls(), removed.calls(), timing(waited), timing(matched.wall))
+
+
+async def _match(engine: Engine, events: Sequence[Notification], matched: "_Watch") -> None:
+    for event in cycle(events):
+        matched.time(engine.match, event)
+        await asyncio.sleep(0)
+
+
+class _Watch:
+    def __init__(self) -> None:
+        self.wall: list[int] = []
+        self.cpu: list[int] = []
+
+    def time(self, work: Callable[[Given], object], given: Given) -> None:
+        cpu, wall = thread_time_ns(), perf_counter_ns()
+        work(given)
+        self.wall.append(perf_counter_ns() - wall)
+        self.cpu.append(thread_time_ns() - cpu)
+
+    def calls(self) -> Calls:
+        return Calls(timing(self.wall), timing(self.cpu), max(self.wall) / 1000)
+
 
 CHECKED = 3
 MOST_BYTES = 512
@@ -45,9 +113,9 @@ class Sizes(Struct, frozen=True):
 @benchmark("engine", "mixed subscriptions: cost a notification as they grow, memory, changes, snapshot", choices=Sizes)
 def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
     yield against_one_by_one(seed, sizes)
-    yield from growth([grown(count, seed, sizes.notifications) for count in up_to(sizes.largest)])
-    known, asking = made(MIXED, sizes.subscriptions + sizes.changes, seed)
-    events = told(MIXED, sizes.notifications, seed)
+    yield from growth([apart(engine_growth, count, seed, sizes.notifications) for count in up_to(sizes.largest)])
+    known, asking = drawn_subscriptions(MIXED, sizes.subscriptions + sizes.changes, seed)
+    events = drawn_notifications(MIXED, sizes.notifications, seed)
     standing, coming = asking[: sizes.subscriptions], asking[sizes.subscriptions :]
     engine = engine_of(known, standing)
     check(engine, standing, events[:CHECKED], known)
@@ -57,44 +125,38 @@ def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
 
 
 def against_one_by_one(seed: int, sizes: Sizes) -> Result:
-    known, asking = made(MIXED, LEAST, seed)
-    engine, events = engine_of(known, asking), told(MIXED, min(sizes.notifications, 200), seed)
+    known, asking = drawn_subscriptions(MIXED, LEAST, seed)
+    engine, events = engine_of(known, asking), drawn_notifications(MIXED, min(sizes.notifications, 200), seed)
     check(engine, asking, events[:CHECKED], known)
     works = {
         "ours": over(engine.match, events),
         ONE_BY_ONE: over(lambda event: one_by_one(asking, event, known), events),
     }
     timings = race_by_cpu(works, rounds=10)
-    ours, theirs = side_by_side(timings["ours"], timings[ONE_BY_ONE])
     details, note = {"subscriptions": len(asking)}, "parsing the payload is counted on both sides"
-    return against_floor(
-        f"{LEAST:,} subscriptions", ours, "µs", ONE_BY_ONE, theirs, sizes=details, timing=timings["ours"], note=note
-    )
+    return compared(f"{LEAST:,} subscriptions", timings, "ours", ONE_BY_ONE, sizes=details, note=note)
 
 
-def growth(each_size: Sequence[Grown]) -> Iterator[Result]:
+def growth(each_size: Sequence[Growth]) -> Iterator[Result]:
     for each in each_size:
-        details = {"subscriptions": each.subscriptions, "matches": each.matches}
+        details = {"subscriptions": each.subscriptions, "matches": round(each.matches)}
         name, cost = f"{each.subscriptions:,} subscriptions", each.timing.median
         yield alone(f"{name}, a notification", cost, "µs", sizes=details, timing=each.timing)
         yield alone(f"{name}, insert at the start", each.build, "µs", sizes=details)
     for each in each_size:
         case, details = f"{each.subscriptions:,} subscriptions, memory", {"subscriptions": each.subscriptions}
-        took = each.index_bytes / each.subscriptions
-        is_largest = each is each_size[-1]
-        if is_largest:
-            yield against_floor(
-                case, took, "bytes a subscription", "at most", MOST_BYTES, target=1.0, sizes=details, note=MEMORY_NOTE
-            )
+        took, unit = each.bytes_each, "bytes a subscription"
+        if each is each_size[-1]:
+            yield against_floor(case, took, unit, "at most", MOST_BYTES, target=1.0, sizes=details, note=MEMORY_NOTE)
         else:
-            yield alone(case, took, "bytes a subscription", sizes=details)
+            yield alone(case, took, unit, sizes=details)
     if len(each_size) > 1:
         yield _below_linear("growth of a notification's cost", each_size)
     if len(each_size) > 2:
         yield _below_linear("growth, where it is steepest", max(pairwise(each_size), key=_exponent))
 
 
-def _below_linear(case: str, each_size: Sequence[Grown]) -> Result:
+def _below_linear(case: str, each_size: Sequence[Growth]) -> Result:
     """A straight line through the logarithms; its slope is 1 where ten times as many cost ten times as much."""
     first, last = each_size[0], each_size[-1]
     times = last.timing.median / first.timing.median
@@ -102,8 +164,8 @@ def _below_linear(case: str, each_size: Sequence[Grown]) -> Result:
     return against_floor(case, _exponent(each_size), "exponent", "linear", 1.0, target=1.0, note=note)
 
 
-def _exponent(each_size: Sequence[Grown]) -> float:
-    return exponent([(each.subscriptions, each.timing.median) for each in each_size])
+def _exponent(each_size: Sequence[Growth]) -> float:
+    return exponent([each.point for each in each_size])
 
 
 def with_statistics(engine: Engine, asking: Sequence[Subscription], events: Sequence[Notification]) -> Result:
@@ -113,11 +175,8 @@ def with_statistics(engine: Engine, asking: Sequence[Subscription], events: Sequ
     informed = engine_of(engine.catalogue, asking, engine.statistics())
     assert wanted(informed, events[0]) == wanted(engine, events[0])
     timings = race_by_cpu({"informed": over(informed.match, events), "guessing": over(engine.match, events)}, rounds=10)
-    ours, theirs = side_by_side(timings["informed"], timings["guessing"])
-    return against_floor(
-        f"{len(asking):,} subscriptions, with statistics", ours, "µs", "ours without", theirs,
-        sizes={"subscriptions": len(asking)}, timing=timings["informed"],
-    )  # fmt: skip
+    case, details = f"{len(asking):,} subscriptions, with statistics", {"subscriptions": len(asking)}
+    return compared(case, timings, "informed", "guessing", "ours without", sizes=details)
 
 
 def changes(
@@ -125,7 +184,7 @@ def changes(
 ) -> Iterator[Result]:
     details = {"subscriptions": len(engine), "changes": len(coming)}
     with patient_collector():
-        found = changed(engine, coming, going, events)
+        found = time_changes(engine, coming, going, events)
     for case, calls in (("insert", found.inserted), ("remove", found.removed)):
         note = f"{CHANGE_NOTE}; the slowest took {calls.slowest:,.0f} µs"
         yield against_floor(
@@ -163,8 +222,5 @@ def snapshot(
         for each in events[:CHECKED]:
             assert wanted(loaded, each) == wanted(engine, each)
         timings = race_by_cpu({"loaded": over(loaded.match, events), "engine": over(engine.match, events)}, rounds=10)
-        ours, theirs = side_by_side(timings["loaded"], timings["engine"])
-        yield against_floor(
-            "snapshot, a notification", ours, "µs", "the engine that changes", theirs,
-            sizes=details, timing=timings["loaded"],
-        )  # fmt: skip
+        rival = "the engine that changes"
+        yield compared("snapshot, a notification", timings, "loaded", "engine", rival, sizes=details)

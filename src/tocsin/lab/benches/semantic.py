@@ -11,15 +11,30 @@ from time import thread_time_ns
 from msgspec import Struct
 
 from tocsin.lab.bench import Result, against_floor, alone, at_most, benchmark
-from tocsin.lab.benches._graph_grown import HIERARCHIES, PAPER, WORKLOADS, GraphsGrown, filled, graphs_grown, new_index
-from tocsin.lab.benches._graph_hard import hard
-from tocsin.lab.benches._graph_racing import against_rivals, found_by, stand
-from tocsin.lab.benches._graph_reading import ORDER_VERTEXES, bulk_readings, liftings, readings
-from tocsin.lab.benches._graph_start import cold_start, warm_start
-from tocsin.lab.benches._grown import exponent
+from tocsin.lab.benches._graph_cases import (
+    ORDER_VERTEXES,
+    bulk_readings,
+    cold_start,
+    hard,
+    liftings,
+    readings,
+    warm_start,
+)
+from tocsin.lab.benches._graph_rivals import against_rivals, found_by, stand
+from tocsin.lab.benches._growth import (
+    HIERARCHIES,
+    PAPER,
+    WORKLOADS,
+    Growth,
+    apart,
+    exponent,
+    filled,
+    graph_growth,
+    new_index,
+)
 from tocsin.lab.benches._matching import race_by_cpu, up_to
-from tocsin.lab.graph_workload import GraphWorkload, Vocabulary
 from tocsin.lab.race import timing
+from tocsin.lab.workloads.graphs import GraphWorkload, Vocabulary
 from tocsin.matching.graphs.search import find
 from tocsin.semantics.concepts.concept_model import ConceptModel
 
@@ -51,7 +66,7 @@ class Sizes(Struct, frozen=True):
 def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
     yield from against_rivals(stand(seed, sizes.subscriptions, sizes.events), sizes.rounds)
     for name in (PAPER, HIERARCHIES):
-        each_size = [graphs_grown(name, count, seed, sizes.events) for count in up_to(sizes.largest)]
+        each_size = [apart(graph_growth, name, count, seed, sizes.events) for count in up_to(sizes.largest)]
         yield from growth(each_size)
         if name == PAPER:
             yield from limits(each_size, sizes.subscriptions)
@@ -64,7 +79,7 @@ def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
     yield from start(sizes.cold)
 
 
-def growth(each_size: Sequence[GraphsGrown]) -> Iterator[Result]:
+def growth(each_size: Sequence[Growth]) -> Iterator[Result]:
     for each in each_size:
         case = f"{each.workload}, {each.subscriptions:,} subscriptions"
         details = {"subscriptions": each.subscriptions, "nodes": each.nodes, "matches": round(each.matches)}
@@ -73,11 +88,11 @@ def growth(each_size: Sequence[GraphsGrown]) -> Iterator[Result]:
         for what, size in (("memory", each.index_bytes), ("notes of a search", each.notes)):
             yield alone(f"{case}, {what}", size / each.subscriptions, "bytes a subscription", sizes=details)
     if len(each_size) > 1:
-        slope = exponent([(each.subscriptions, each.timing.median) for each in each_size])
+        slope = exponent([each.point for each in each_size])
         yield alone(f"{each_size[0].workload}, growth", slope, "exponent", note="linear would be 1")
 
 
-def limits(each_size: Sequence[GraphsGrown], subscriptions: int) -> Iterator[Result]:
+def limits(each_size: Sequence[Growth], subscriptions: int) -> Iterator[Result]:
     few = next((each for each in each_size if each.subscriptions == subscriptions), each_size[0])
     many = each_size[-1]
     case, details = f"{many.workload}, {many.subscriptions:,} subscriptions", {"subscriptions": many.subscriptions}
@@ -86,7 +101,7 @@ def limits(each_size: Sequence[GraphsGrown], subscriptions: int) -> Iterator[Res
         target=at_most(GROWTH), sizes=details, timing=many.timing,
     )  # fmt: skip
     yield against_floor(
-        f"{case}, memory", many.index_bytes / many.subscriptions, "bytes a subscription", "at most", MOST_BYTES,
+        f"{case}, memory", many.bytes_each, "bytes a subscription", "at most", MOST_BYTES,
         target=1.0, sizes=details, note=MEMORY_NOTE,
     )  # fmt: skip
 

@@ -10,10 +10,19 @@ from random import Random
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tocsin.lab.bench import Result, against_floor, at_most, benchmark, race, side_by_side
+from tocsin.lab.bench import Result, at_most, benchmark, compared, race
 from tocsin.lab.benches._matching import ONE_BY_ONE, Work, check, engine_of, matches, once, over, up_to
-from tocsin.lab.workload import AREAS, EVENTS, HAZARDS, ROOTS, TOPICS, Telling, notifications, topic_text
-from tocsin.lab.workload_files import made, notification
+from tocsin.lab.workloads.files import drawn_subscriptions, notification
+from tocsin.lab.workloads.texts import (
+    AREAS,
+    EVENTS,
+    HAZARDS,
+    ROOTS,
+    TOPICS,
+    NotificationText,
+    notifications,
+    topic_text,
+)
 from tocsin.matching.engine import Engine
 from tocsin.matching.index.topics import topic_matches
 from tocsin.model.filters import ANY, DESCEND, TopicIs
@@ -47,7 +56,7 @@ def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
 
 
 def expressions(seed: int, count: int, sizes: Sizes) -> Iterator[Result]:
-    known, asking = made(TOPICS, count, seed)
+    known, asking = drawn_subscriptions(TOPICS, count, seed)
     engines = {name: engine_of(known, asking) for name in NOTES}
     texts = list(notifications(TOPICS, sizes.topics, seed))
     check(engines["seen before"], asking, _fresh(texts[:CHECKED]), known)
@@ -65,14 +74,10 @@ def expressions(seed: int, count: int, sizes: Sizes) -> Iterator[Result]:
     timings = race(works, rounds=sizes.rounds, calls=sizes.calls, before=change)
     details = {"expressions": count, "matches": found, "topics": len(_directory())}
     for case, note in NOTES.items():
-        ours, theirs = side_by_side(timings[case], timings[LOOK_UP])
-        yield against_floor(
-            f"{count:,} expressions, topics {case}", ours, "µs", LOOK_UP, theirs,
-            target=at_most(MOST), sizes=details, timing=timings[case], note=note,
-        )  # fmt: skip
-    ours, theirs = side_by_side(timings["seen before"], timings[IDENTICAL])
+        title = f"{count:,} expressions, topics {case}"
+        yield compared(title, timings, case, LOOK_UP, target=at_most(MOST), sizes=details, note=note)
     case = f"{count:,} expressions, topics seen before"
-    yield against_floor(case, ours, "µs", IDENTICAL, theirs, sizes=details, timing=timings["seen before"])
+    yield compared(case, timings, "seen before", IDENTICAL, sizes=details)
     if count <= ONE_BY_ONE_AT:
         yield _evaluated(case, engines["seen before"], asking, list(_fresh(texts)), details)
 
@@ -86,15 +91,14 @@ def _evaluated(
         return [each for each, asked in pairs if topic_matches(asked, event.topic)]
 
     timings = race({"ours": over(engine.match, events), ONE_BY_ONE: over(evaluate, events)}, rounds=5, calls=10)
-    ours, theirs = side_by_side(timings["ours"], timings[ONE_BY_ONE])
-    return against_floor(case, ours, "µs", ONE_BY_ONE, theirs, sizes=details, timing=timings["ours"])
+    return compared(case, timings, "ours", ONE_BY_ONE, sizes=details)
 
 
-def _fresh(texts: Iterable[Telling]) -> Iterator[Notification]:
+def _fresh(texts: Iterable[NotificationText]) -> Iterator[Notification]:
     return (notification(each, number) for number, each in enumerate(texts))
 
 
-def _new(count: int, seed: int) -> Iterator[Telling]:
+def _new(count: int, seed: int) -> Iterator[NotificationText]:
     random = Random(seed)
     (like,) = notifications(TOPICS, 1, seed)
     return (replace(like, topic=topic_text(random, f"new{number}")) for number in range(count))
@@ -105,7 +109,7 @@ def _change(engine: Engine, like: Subscription) -> Work:
     return lambda: engine.remove(changing.id) if changing.id in engine else engine.apply(changing)
 
 
-def _identical(texts: list[Telling]) -> Work:
+def _identical(texts: list[NotificationText]) -> Work:
     keys = {str(each): each for each in _directory()}
     return over(_directory().get, [keys[each.topic] for each in texts])
 

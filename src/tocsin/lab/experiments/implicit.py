@@ -8,24 +8,25 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from tocsin.lab.experiment import Figure, Findings, Outcome, Progress, Rows, experiment
-from tocsin.lab.experiments import _growth, _notifiers
+from tocsin.lab.experiment import Columns, Figure, Findings, Outcome, Progress, Rows, experiment
+from tocsin.lab.experiments import _dissemination as _notifiers
+from tocsin.lab.experiments import _world_growth as _growth
 from tocsin.lab.experiments._disasters import SCENARIOS
-from tocsin.lab.experiments._growth import Grown, Rung
-from tocsin.lab.experiments._spread import (
+from tocsin.lab.experiments._dissemination import (
     COMPARED,
     OURS,
     PAPER,
     TITLES,
     Cell,
-    Counts,
     Links,
+    Sent,
     all_counted,
     best,
     mapped,
     scenario_ms,
 )
-from tocsin.lab.plots import Panel, grouped_bars, log_log, word_map
+from tocsin.lab.experiments._world_growth import Grown, Rung
+from tocsin.lab.plots import Panel, bars, log_log, word_map
 from tocsin.sim.implicit import LIMIT
 
 SWEEP = (0.0, 1.0, 5.0, 20.0)
@@ -48,7 +49,7 @@ class Choices(Struct, frozen=True):
         return Links(self.history_ms, self.message_ms, self.handling_ms)
 
 
-@experiment("implicit", "Medjahed Fig. 17 and 19: CIN, DIN and HIN compared; which wins where; growth", Choices)
+@experiment("implicit", "Medjahed Fig. 17 and 19: CIN, DIN and HIN compared; which wins where; growth", choices=Choices)
 def implicit(seed: int, progress: Progress, choices: Choices) -> Outcome:
     progress("Fig. 17: ten scenarios, five protocols")
     counts = all_counted()
@@ -56,13 +57,13 @@ def implicit(seed: int, progress: Progress, choices: Choices) -> Outcome:
     cells = _mapped(choices.links, seed, progress)
     rungs = list(_growth.ladders(progress))
     grown = list(_growth.grown(_sizes(choices.services), seed, progress))
-    real = _notifiers.measured(choices.measured, SWEEP, progress) if choices.measured else []
+    real = _notifiers.measured_times(choices.measured, SWEEP, progress) if choices.measured else []
     return Outcome(
         (
             _figure_17(counts),
             _figure_19(times[choices.history_ms], choices.links),
             _sweep(times),
-            *(_notifiers.findings(real) if real else ()),
+            *(_notifiers.measured_findings(real) if real else ()),
             _who_wins(counts, times[choices.history_ms], cells),
             _map(cells),
             _ladder(rungs),
@@ -73,7 +74,7 @@ def implicit(seed: int, progress: Progress, choices: Choices) -> Outcome:
             Figure("19", lambda path: _draw_19(path, times[choices.history_ms], choices.links)),
             Figure("map", lambda path: _draw_map(path, cells)),
             Figure("growth", lambda path: _draw_growth(path, grown)),
-            *([Figure("19-measured", lambda path: _notifiers.draw(path, real))] if real else []),
+            *([Figure("19-measured", lambda path: _notifiers.draw_measured(path, real))] if real else []),
         ),
     )
 
@@ -97,7 +98,7 @@ def _mapped(links: Links, seed: int, progress: Progress) -> list[Cell]:
     return list(mapped(SWEEP, links, seed))
 
 
-def _figure_17(counts: Sequence[Counts]) -> Findings:
+def _figure_17(counts: Sequence[Sent]) -> Findings:
     columns = ("scenario", *(TITLES[name] for name in PAPER + OURS), "order")
     rows = tuple((str(each.scenario), *_sent(each), each.falls) for each in counts)
     notes = (
@@ -109,7 +110,7 @@ def _figure_17(counts: Sequence[Counts]) -> Findings:
     return Findings("Fig. 17: number of notifications", columns, rows, notes)
 
 
-def _sent(counts: Counts) -> Iterable[int | str]:
+def _sent(counts: Sent) -> Iterable[int | str]:
     for name in PAPER + OURS:
         yield f"{counts.sent[name]:,}, stopped" if name in counts.endless else counts.sent[name]
 
@@ -142,7 +143,7 @@ def _sweep(times: dict[float, Times]) -> Findings:
     return Findings("Fig. 19, swept over the delay of the remote history", columns, tuple(rows), notes)
 
 
-def _who_wins(counts: Sequence[Counts], times: Times, cells: Sequence[Cell]) -> Findings:
+def _who_wins(counts: Sequence[Sent], times: Times, cells: Sequence[Cell]) -> Findings:
     near, far = min(SWEEP), max(SWEEP)
     widest = max(each.fan_out for each in cells)
     found = {(each.shape, each.history): each for each in cells if each.fan_out == widest}
@@ -204,61 +205,37 @@ def _ladder(rungs: Sequence[Rung]) -> Findings:
 
 
 def _growing(grown: Sequence[Grown]) -> Findings:
-    columns = (
-        "world",
-        "services",
-        "protocol",
-        "reached",
-        "messages",
-        "largest header B",
-        "all headers B",
-        "central rows",
-        "central B",
-        "local rows",
-        "local B",
-        "s",
-        "without a limit",
-    )
-    rows = tuple(
-        (
-            each.world,
-            each.services,
-            TITLES[each.protocol],
-            each.reached,
-            f"{each.notifications:,}, stopped" if each.stopped else f"{each.notifications:,}",
-            each.largest_header,
-            each.header_bytes,
-            each.central_rows,
-            each.central_bytes,
-            each.local_rows,
-            each.local_bytes,
-            each.seconds,
-            each.unlimited,
-        )
-        for each in grown
-    )
-    notes = (
+    columns: Columns = {
+        "world": "world", "services": "services", "protocol": lambda each: TITLES[each.protocol], "reached": "reached",
+        "messages": lambda each: f"{each.notifications:,}{', stopped' if each.stopped else ''}",
+        "largest header B": "largest_header", "all headers B": "header_bytes", "central rows": "central_rows",
+        "central B": "central_bytes", "local rows": "local_rows", "local B": "local_bytes", "s": "seconds",
+        "without a limit": "unlimited",
+    }  # fmt: skip
+    return Findings.of(
+        "Growth, simulated",
+        grown,
+        columns,
         "One message. layered: layers twice as wide each, a service tells its own two and a third; random: each tells"
-        f" {_growth.DEGREE} others; taxonomy: services in one to three leaves of a tree of categories, edges to leaves"
-        " and to whole branches, on subtopics of what is published.",
-        f"With plain HIN a notifier passes the message on {_growth.HIN_PASSES} times and no more, so that it is stopped"
-        " where it would double at every step; nobody is left out. Headers are unlimited here; a node sends at most"
-        " 500 names.",
+        f" {_growth.DEGREE} others; taxonomy: services in one to three leaves of a tree of categories, edges to"
+        " leaves and to whole branches, on subtopics of what is published.",
+        f"With plain HIN a notifier passes the message on {_growth.HIN_PASSES} times and no more, so that it is"
+        " stopped where it would double at every step; nobody is left out. Headers are unlimited here; a node sends at"
+        " most 500 names.",
         "Header bytes: the names in MessagePack. History bytes: rows in memory, with their names.",
     )
-    return Findings("Growth, simulated", columns, rows, notes)
 
 
-def _draw_17(path: Path, counts: Sequence[Counts]) -> None:
+def _draw_17(path: Path, counts: Sequence[Sent]) -> None:
     groups = {TITLES[name]: [float(each.sent[name]) for each in counts] for name in COMPARED}  # BIN has no end
     title = "Number of notifications (Medjahed Fig. 17)"
-    grouped_bars(path, title, [str(each.scenario) for each in counts], groups, "notifications", {})
+    bars(path, title, [str(each.scenario) for each in counts], groups, "notifications", stacked=False)
 
 
 def _draw_19(path: Path, times: Times, links: Links) -> None:
     groups = {TITLES[name]: [times[each.number][name] for each in SCENARIOS] for name in COMPARED}
     title = f"Notification time, the history {links.history:g} ms away (Medjahed Fig. 19, simulated)"
-    grouped_bars(path, title, list(map(str, SCENARIOS)), groups, "ms until the last service has it", {})
+    bars(path, title, list(map(str, SCENARIOS)), groups, "ms until the last service has it", stacked=False)
 
 
 def _draw_map(path: Path, cells: Sequence[Cell]) -> None:

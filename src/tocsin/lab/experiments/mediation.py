@@ -1,27 +1,33 @@
 """WS-Messenger's figures 13 and 14: what mediation costs, alone and as a share of the whole way of a message."""
 
-from collections.abc import Callable, Iterable
+import asyncio
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle, product
 from pathlib import Path
 from random import Random
+from statistics import fmean
 
 from lxml import etree
-from msgspec import Struct
+from msgspec import Struct, structs
 
+from tocsin.client import Client, Consumer, Received
 from tocsin.client.requests import publication
 from tocsin.lab.benches._alerts import BASE_URL, Alert, subscribers
-from tocsin.lab.experiment import Figure, Findings, Outcome, Progress, experiment
-from tocsin.lab.experiments._stylesheets import STYLESHEETS
-from tocsin.lab.experiments._whole_way import Way, whole_ways
-from tocsin.lab.plots import grouped_bars, stacked_bars
+from tocsin.lab.benches._stage import Lost, started
+from tocsin.lab.experiment import Columns, Figure, Findings, Outcome, Progress, experiment
+from tocsin.lab.plots import bars
 from tocsin.lab.race import race
 from tocsin.markup import xml
 from tocsin.mediation.dialects import BY_NAME, NAMES, customise, event_dialect, normalise, open_in_full
+from tocsin.mediation.soap.namespaces import SOAP_12, WSA_2004, WSA_2005, WSE, WSN, WSN_CONSUMER
 from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.records import Accepted
 from tocsin.model.subscription import Form, Position
+from tocsin.wire.http_client import HttpClient
 
 ALERTS = 200
 ROUNDS, CALLS = 8, 100
@@ -44,6 +50,12 @@ class Cost(Struct, frozen=True):
     @property
     def total(self) -> float:
         return self.normalise + self.customise
+
+
+class WholeWay(Struct, frozen=True):
+    source: str
+    target: str
+    mean_ms: float
 
 
 @experiment("mediation", "WS-Messenger Fig. 13 and 14: mediation alone, and within the whole way of a message")
@@ -114,62 +126,144 @@ def _cost(source: str, target: str, seed: int) -> Cost:
 
 
 def _figure_14(costs: Iterable[Cost]) -> Findings:
-    columns = ("from", "to", "normalise µs", "customise µs", "total µs", "floor µs", "× floor", "XSLT µs", "paper's µs")
-    rows = tuple(
-        (
-            each.source,
-            each.target,
-            each.normalise,
-            each.customise,
-            each.total,
-            each.floor,
-            each.total / each.floor,
-            each.xslt,
-            PAPER_MICROSECONDS.get((each.source, each.target)),
-        )
-        for each in costs
-    )
-    notes = (
+    columns: Columns = {
+        "from": "source", "to": "target", "normalise µs": "normalise", "customise µs": "customise", "total µs": "total",
+        "floor µs": "floor", "× floor": lambda each: each.total / each.floor, "XSLT µs": "xslt",
+        "paper's µs": lambda each: PAPER_MICROSECONDS.get((each.source, each.target)),
+    }  # fmt: skip
+    return Findings.of(
+        "Fig. 14: normalisation and customisation",
+        costs,
+        columns,
         "The floor is lxml parsing and serialising what came in; of a dialect without XML around it, the payload.",
         "XSLT is lxml's, compiled before: parsing, transforming, serialising. The paper feared tens of milliseconds.",
     )
-    return Findings("Fig. 14: normalisation and customisation", columns, rows, notes)
 
 
-def _figure_13(costs: Iterable[Cost], ways: dict[str, list[Way]]) -> Findings:
-    total = {(each.source, each.target): each.total for each in costs}
-    columns = ("from", "to", "queue ms", "direct ms", "mediation % of queue", "% of direct")
-    queue = {(way.source, way.target): way for way in ways["queue"]}
-    rows = tuple(_shares(way, queue[way.source, way.target], total) for way in ways["direct"])
-    notes = (
+def _figure_13(costs: Iterable[Cost], ways: dict[str, list[WholeWay]]) -> Findings:
+    spent = {(each.source, each.target): each.total / 1000 for each in costs}
+    queue = {(way.source, way.target): way.mean_ms for way in ways["queue"]}
+    columns: Columns = {
+        "from": "source", "to": "target",
+        "queue ms": lambda way: queue[way.source, way.target], "direct ms": "mean_ms",
+        "mediation % of queue": lambda way: 100 * spent[way.source, way.target] / queue[way.source, way.target],
+        "% of direct": lambda way: 100 * spent[way.source, way.target] / way.mean_ms,
+    }  # fmt: skip
+    return Findings.of(
+        "Fig. 13: the whole way of a message, means",
+        ways["direct"],
+        columns,
         f"The paper: {PAPER_QUEUE_MS} ms with a queue, {PAPER_DIRECT_MS} ms without, of which mediation took"
         f" {PAPER_SHARE} %. From the publisher's first byte to the consumer's last, one message at a time.",
         "With either mode the publisher is answered when the message is on disk; direct tells consumers before that.",
-    )
-    return Findings("Fig. 13: the whole way of a message, means", columns, rows, notes)
-
-
-def _shares(
-    direct: Way, queue: Way, total: dict[tuple[str, str], float]
-) -> tuple[str, str, float, float, float, float]:
-    spent = total[direct.source, direct.target] / 1000
-    return (
-        direct.source,
-        direct.target,
-        queue.mean_ms,
-        direct.mean_ms,
-        100 * spent / queue.mean_ms,
-        100 * spent / direct.mean_ms,
     )
 
 
 def _draw_14(path: Path, costs: list[Cost]) -> None:
     parts = {"normalise": [each.normalise for each in costs], "customise": [each.customise for each in costs]}
     labels = [f"{each.source} → {each.target}" for each in costs]
-    stacked_bars(path, "Normalisation and customisation (WS-Messenger Fig. 14)", labels, parts, "µs a message", {})
+    bars(path, "Normalisation and customisation (WS-Messenger Fig. 14)", labels, parts, "µs a message", stacked=True)
 
 
-def _draw_13(path: Path, ways: dict[str, list[Way]]) -> None:
+def _draw_13(path: Path, ways: dict[str, list[WholeWay]]) -> None:
     labels = [f"{way.source} → {way.target}" for way in ways["queue"]]
     groups = {mode: [way.mean_ms for way in found] for mode, found in ways.items()}
-    grouped_bars(path, "The whole way of a message (WS-Messenger Fig. 13)", labels, groups, "ms a message", {})
+    bars(path, "The whole way of a message (WS-Messenger Fig. 13)", labels, groups, "ms a message", stacked=False)
+
+
+WARM_UP, MEASURED = 10, 50
+PATIENCE = 10.0
+
+
+def whole_ways(mode: str, said: Sequence[Notification], names: Sequence[str], progress: Progress) -> list[WholeWay]:
+    """For every pair of those dialects, by a broker of its own in that delivery mode."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, mode_set = str(Path(folder) / "data"), f"delivery.mode={mode}"
+        command = ["serve", "--port", "0", "--data", data, "--set", mode_set, "--json"]
+        with started(command) as (_, told):
+            return asyncio.run(_ways(mode, told["url"], said, names, progress))
+
+
+async def _ways(
+    mode: str, broker: str, said: Sequence[Notification], names: Sequence[str], progress: Progress
+) -> list[WholeWay]:
+    arrived: asyncio.Queue[tuple[float, Received]] = asyncio.Queue()
+    http = HttpClient()
+    found: dict[tuple[str, str], WholeWay] = {}
+    async with Consumer(received=lambda each: arrived.put_nowait((time.perf_counter(), each))).listening() as consumer:
+        for target in names:
+            client = Client(broker, target)
+            lease = await client.subscribe(consumer.url)
+            for source in names:
+                progress(f"Fig. 13, {mode}: {source} to {target}")
+                found[source, target] = WholeWay(source, target, await _mean_ms(http, broker, source, said, arrived))
+            await client.unsubscribe(lease.address)
+            await client.close()
+    await http.close()
+    return [found[source, target] for source in names for target in names]
+
+
+async def _mean_ms(
+    http: HttpClient,
+    broker: str,
+    source: str,
+    said: Sequence[Notification],
+    arrived: "asyncio.Queue[tuple[float, Received]]",
+) -> float:
+    taken = []
+    for number in range(WARM_UP + MEASURED):
+        once = _renamed(said[number % len(said)])
+        url, (headers, body) = publication(BY_NAME[source], once, broker)
+        begun = time.perf_counter()
+        answer = asyncio.ensure_future(http.request("POST", url, headers, body))
+        async with asyncio.timeout(PATIENCE):
+            came, received = await arrived.get()
+        if not 200 <= (status := (await answer).status) < 300:
+            raise Lost(f"{source} was answered {status}")
+        if once.id.encode() not in received.body:
+            raise Lost(f"another message came than {once.id}")
+        taken.append(came - begun)
+    return 1000 * fmean(taken[WARM_UP:])
+
+
+_count = iter(range(1 << 62))
+
+
+def _renamed(notification: Notification) -> Notification:
+    """A repeated id would be taken for a repeated message."""
+    return structs.replace(notification, id=MessageId(f"urn:tocsin:lab:{next(_count)}"))
+
+
+_HEAD = (
+    '<xsl:stylesheet version="1.0" xmlns:xsl="http://www.w3.org/1999/XSL/Transform" '
+    f'xmlns:s="{SOAP_12}" xmlns:a5="{WSA_2005}" xmlns:a4="{WSA_2004}" xmlns:wsnt="{WSN}" xmlns:wse="{WSE}" '
+    'exclude-result-prefixes="a4 a5 wse"><xsl:output method="xml" omit-xml-declaration="yes"/>'
+    '<xsl:template match="/s:Envelope">'
+)
+_TAIL = "</xsl:template></xsl:stylesheet>"
+_MESSAGE = "s:Body/wsnt:Notify/wsnt:NotificationMessage"
+
+_TO_EVENT = f"""<s:Envelope><s:Header>
+<a4:Action><xsl:value-of select="namespace-uri({_MESSAGE}/wsnt:Message/*)"/>/<xsl:value-of
+ select="local-name({_MESSAGE}/wsnt:Message/*)"/></a4:Action>
+<a4:MessageID><xsl:value-of select="s:Header/a5:MessageID"/></a4:MessageID>
+<a4:From><a4:Address><xsl:value-of select="{_MESSAGE}/wsnt:ProducerReference/a5:Address"/></a4:Address></a4:From>
+<xsl:copy-of select="{_MESSAGE}/wsnt:Topic"/>
+<a4:To>http://consumer.example.org/in</a4:To></s:Header>
+<s:Body><xsl:copy-of select="{_MESSAGE}/wsnt:Message/*"/></s:Body></s:Envelope>"""
+
+_TO_NOTIFY = f"""<s:Envelope><s:Header><a5:Action>{WSN_CONSUMER}/Notify</a5:Action>
+<a5:MessageID><xsl:value-of select="s:Header/a4:MessageID"/></a5:MessageID>
+<a5:To>http://consumer.example.org/in</a5:To></s:Header>
+<s:Body><wsnt:Notify><wsnt:NotificationMessage><wsnt:SubscriptionReference>
+<a5:Address>http://broker.example.org:8080/broker/subscriptions/s0</a5:Address></wsnt:SubscriptionReference>
+<xsl:copy-of select="s:Header/wsnt:Topic"/>
+<wsnt:ProducerReference><a5:Address><xsl:value-of select="s:Header/a4:From/a4:Address"/></a5:Address>
+</wsnt:ProducerReference>
+<wsnt:Message><xsl:copy-of select="s:Body/*"/></wsnt:Message></wsnt:NotificationMessage></wsnt:Notify></s:Body>
+</s:Envelope>"""
+
+STYLESHEETS: Mapping[tuple[str, str], str] = {
+    ("wsn-1.3", "wse-2004-08"): _HEAD + _TO_EVENT + _TAIL,
+    ("wse-2004-08", "wsn-1.3"): _HEAD + _TO_NOTIFY + _TAIL,
+}

@@ -8,10 +8,19 @@ from itertools import product
 from msgspec import Struct
 
 from tocsin.lab.experiment import Figure, Outcome, Progress, experiment
-from tocsin.lab.experiments import _ops_tables as tables
-from tocsin.lab.experiments._ops_pictures import draw
-from tocsin.lab.experiments._ops_points import CALLS, Point, Sample, bed, samples
-from tocsin.lab.experiments._ops_ways import DECOMPOSITION, KERNEL, LITERAL, REPAIRED
+from tocsin.lab.experiments import _ops_findings as tables
+from tocsin.lab.experiments._ops_findings import draw
+from tocsin.lab.experiments._ops_points import (
+    CALLS,
+    DECOMPOSITION,
+    KERNEL,
+    LITERAL,
+    REPAIRED,
+    Point,
+    Sample,
+    bed,
+    samples,
+)
 
 SIZES = (10, 100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
 FEW = (1, 2, 5, 10, 20)
@@ -45,7 +54,9 @@ class Course(Struct, frozen=True):
 
 
 @experiment(
-    "ops", "OPS Fig. 8: matching graph patterns as the paper has it, repaired, by its rival, by the kernel", Choices
+    "ops",
+    "OPS Fig. 8: matching graph patterns as the paper has it, repaired, by its rival, by the kernel",
+    choices=Choices,
 )
 def ops(seed: int, progress: Progress, choices: Choices) -> Outcome:
     by_size, few, by_classes, lost = (_points(each, seed, progress) for each in courses(choices))

@@ -1,12 +1,18 @@
 """How far, how often and how fast a message spreads in the simulator: paper 000, Fig. 17 and 19, and who wins where."""
 
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from statistics import median
+from pathlib import Path
+from random import Random
+from statistics import fmean, median
 
 from msgspec import Struct
 
-from tocsin.lab.experiments._disasters import SCENARIOS, Scenario, world_of
+from tocsin.lab.benches._world import Nodes, nodes
+from tocsin.lab.experiment import Findings, Progress, Rows
+from tocsin.lab.experiments._disasters import CATEGORIES, SCENARIOS, TOPICS, Scenario, world_of
+from tocsin.lab.plots import bars
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
@@ -21,7 +27,7 @@ RUNS = 9
 FAN_OUTS = (4, 16)
 
 
-class Counts(Struct, frozen=True):
+class Sent(Struct, frozen=True):
     """Notifications by protocol; `endless` are the protocols that the limit ended."""
 
     scenario: Scenario
@@ -77,14 +83,14 @@ class _Busy:
         return self._free - self.clock.now + self._way()
 
 
-def counted(scenario: Scenario) -> Counts:
+def counted(scenario: Scenario) -> Sent:
     world = world_of(scenario)
     found = {name: disseminate(world, scenario.root, scenario.topic, name) for name in PAPER + OURS}
     sent = {name: each.notifications for name, each in found.items()}
-    return Counts(scenario, sent, tuple(name for name, each in found.items() if each.stopped))
+    return Sent(scenario, sent, tuple(name for name, each in found.items() if each.stopped))
 
 
-def all_counted() -> list[Counts]:
+def all_counted() -> list[Sent]:
     return [counted(each) for each in SCENARIOS]
 
 
@@ -128,10 +134,10 @@ def best(values: Mapping[str, float]) -> tuple[str, ...]:
     return tuple(name for name, value in values.items() if value <= 1.02 * least)
 
 
-Told = Mapping[str, list[str]]  # each service, and whom it tells
+Followers = Mapping[str, list[str]]  # each service, and whom it tells
 
 
-def _shaped(told: Told) -> World:
+def _shaped(told: Followers) -> World:
     """Each service is a category of its own."""
     names = list(dict.fromkeys([*told, *(name for each in told.values() for name in each)]))
     world = World.of([PutTopic("T"), *map(PutCategory, names)])
@@ -166,9 +172,118 @@ def _relayed(fan_out: int) -> dict[str, list[str]]:
     return {**told, **dict.fromkeys(told["M0"], far)}
 
 
-SHAPES: Mapping[str, Callable[[int], Told]] = {
+SHAPES: Mapping[str, Callable[[int], Followers]] = {
     "tree": _tree,
     "back-talk": _back_talk,
     "in common": _common,
     "relayed": _relayed,
 }
+
+RUNNERS = 3
+
+
+class Took(Struct, frozen=True):
+    """Milliseconds until the last notifier had the message, the median of the rounds."""
+
+    scenario: Scenario
+    protocol: str
+    history_ms: float
+    ms: float
+    notifications: int
+
+    @property
+    def contestant(self) -> str:
+        return f"CIN, history {self.history_ms:g} ms away" if self.protocol == "cin" else TITLES[self.protocol]
+
+
+def measured_times(rounds: int, histories: Sequence[float], progress: Progress) -> list[Took]:
+    with tempfile.TemporaryDirectory(prefix="tocsin-lab-") as folder, nodes(Path(folder), RUNNERS) as stage:
+        progress("Fig. 19, measured: creating the notifiers")
+        stage.learn(whole())
+        places = _create(stage)
+        return [
+            each for scenario in SCENARIOS for each in _scenario(stage, scenario, places, rounds, histories, progress)
+        ]
+
+
+def whole() -> dict[str, object]:
+    """The ten as one world that falls into ten parts: each has categories of its own."""
+    parents = [(each, name, parent) for each in SCENARIOS for name, parent in CATEGORIES.items()]
+    return {
+        "topics": dict(TOPICS),
+        "categories": {_own(each, name): parent and _own(each, parent) for each, name, parent in parents},
+        "edges": [
+            [_own(each, edge.source), edge.topic, _own(each, edge.target)] for each in SCENARIOS for edge in each.edges
+        ],
+        "services": {},
+    }
+
+
+def _own(scenario: Scenario, category: str) -> str:
+    return f"{category} {scenario.number}"
+
+
+def _create(stage: Nodes) -> dict[str, int]:
+    """Where each notifier is. Neighbours in a scenario are on different nodes."""
+    places: dict[str, int] = {}
+    for scenario in SCENARIOS:
+        for number, service in enumerate(scenario.services):
+            stage.create(number, service.name, [_own(scenario, each) for each in service.categories])
+            places[service.name] = number
+    return places
+
+
+def _scenario(
+    stage: Nodes,
+    scenario: Scenario,
+    places: dict[str, int],
+    rounds: int,
+    histories: Sequence[float],
+    progress: Progress,
+) -> Iterator[Took]:
+    """By turns, so that whatever else the machine does hits all alike; each round in another order, for nodes may still
+    be busy with who was before. The first round warms up."""
+    contestants = [("cin", history) for history in histories] + [(name, 0.0) for name in COMPARED if name != "cin"]
+    found: dict[tuple[str, float], list[tuple[float, int]]] = {each: [] for each in contestants}
+    for number in range(rounds + 1):
+        progress(f"Fig. 19, measured: {scenario}, round {number} of {rounds}")
+        for protocol, history in Random(number).sample(contestants, len(contestants)):
+            stage.way.seconds = history / 1000
+            message = stage.publish(places[scenario.root], scenario.root, scenario.topic, protocol)
+            became = stage.became(places[scenario.root], message)
+            if number:
+                found[protocol, history].append((became.ms, became.notifications))
+    for (protocol, history), took in found.items():
+        yield Took(scenario, protocol, history, median(ms for ms, _ in took), max(sent for _, sent in took))
+
+
+def measured_findings(found: Sequence[Took]) -> tuple[Findings]:
+    names = list(dict.fromkeys(each.contestant for each in found))
+    rows: Rows = tuple(
+        (str(scenario), *(each.ms for each in found if each.scenario == scenario)) for scenario in _scenarios(found)
+    )
+    means: Rows = (("mean", *(fmean(each.ms for each in found if each.contestant == name) for name in names)),)
+    notes = (
+        f"Real notifiers in {RUNNERS} processes on this machine, with every step on disk before it is answered; the"
+        " central history is in a process of its own, behind a way that is made longer. Until the last notifier has"
+        " the message; medians.",
+    )
+    return (
+        Findings(
+            "Fig. 19: notification time, measured", ("scenario", *(f"{n} ms" for n in names)), rows + means, notes
+        ),
+    )
+
+
+def draw_measured(path: Path, found: Sequence[Took]) -> None:
+    shown = [each for each in found if each.protocol != "cin" or each.history_ms in (0.0, 5.0)]
+    groups: dict[str, list[float]] = {}
+    for each in shown:
+        groups.setdefault(each.contestant, []).append(each.ms)
+    title = "Notification time between real notifiers (Medjahed Fig. 19)"
+    labels = list(map(str, _scenarios(found)))
+    bars(path, title, labels, groups, "ms until the last notifier has it", stacked=False)
+
+
+def _scenarios(found: Sequence[Took]) -> list[Scenario]:
+    return list(dict.fromkeys(each.scenario for each in found))

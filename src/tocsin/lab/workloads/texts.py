@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from tocsin.lab._workload_alerts import CAP, alert, filter_text, part_text
+from tocsin.lab.workloads.alerts import CAP, alert, filter_text, part_text
 from tocsin.model.content_topic import CONTENT_TOPIC, write_box, write_point
 from tocsin.model.declarations import Declaration, Hierarchy, Producer
 from tocsin.model.filters import InBox
@@ -38,7 +38,7 @@ class Producers(Struct, frozen=True, omit_defaults=True):
     categories: tuple[str, ...] = ()
 
 
-class Asked(Struct, frozen=True, omit_defaults=True):
+class FilterText(Struct, frozen=True, omit_defaults=True):
     """One filter: one of these, and the namespaces that the prefixes of a topic or an XPath stand for."""
 
     topic: str = ""
@@ -50,14 +50,14 @@ class Asked(Struct, frozen=True, omit_defaults=True):
     namespaces: Mapping[str, str] = {}
 
 
-class Wanting(Struct, frozen=True):
+class SubscriptionText(Struct, frozen=True):
     """A subscription: all its filters hold."""
 
     id: str
-    filters: tuple[Asked, ...]
+    filters: tuple[FilterText, ...]
 
 
-class Telling(Struct, frozen=True):
+class NotificationText(Struct, frozen=True):
     """A notification."""
 
     id: str
@@ -74,16 +74,16 @@ class Kind(NamedTuple):
 
     name: str
     declared: tuple[Declaration, ...]
-    filters: Callable[[Random], tuple[Asked, ...]]
-    notification: Callable[[Random, str], Telling]
+    filters: Callable[[Random], tuple[FilterText, ...]]
+    notification: Callable[[Random, str], NotificationText]
 
 
-def subscriptions(kind: Kind, count: int, seed: int) -> Iterator[Wanting]:
+def subscriptions(kind: Kind, count: int, seed: int) -> Iterator[SubscriptionText]:
     random = Random(f"{kind.name} subscriptions {seed}")
-    return (Wanting(f"s{number:07d}", kind.filters(random)) for number in range(count))
+    return (SubscriptionText(f"s{number:07d}", kind.filters(random)) for number in range(count))
 
 
-def notifications(kind: Kind, count: int, seed: int) -> Iterator[Telling]:
+def notifications(kind: Kind, count: int, seed: int) -> Iterator[NotificationText]:
     random = Random(f"{kind.name} notifications {seed}")
     return (kind.notification(random, f"n{number:07d}") for number in range(count))
 
@@ -117,12 +117,12 @@ def topic_expression(random: Random) -> str:
     return f"{root}//."
 
 
-def _topic(random: Random) -> Asked:
-    return Asked(topic=topic_expression(random), namespaces={"h": HAZARDS})
+def _topic(random: Random) -> FilterText:
+    return FilterText(topic=topic_expression(random), namespaces={"h": HAZARDS})
 
 
-def _xpath(text: str) -> Asked:
-    return Asked(xpath=text, namespaces={"cap": CAP})
+def _xpath(text: str) -> FilterText:
+    return FilterText(xpath=text, namespaces={"cap": CAP})
 
 
 TYPES = [f"org.example.{one}.{two}.{three}" for one, two, three in product("abcd", "efg", "hijkl")]
@@ -207,28 +207,28 @@ def _coordinate(dimension: Dimension, random: Random) -> Coordinate:
     return round(random.uniform(dimension.low, dimension.high), 3)
 
 
-def _box(space: InformationSpace, random: Random) -> Asked:
-    return Asked(box=write_box(box_in(space, random), space))
+def _box(space: InformationSpace, random: Random) -> FilterText:
+    return FilterText(box=write_box(box_in(space, random), space))
 
 
-def _producer(random: Random) -> Asked:
+def _producer(random: Random) -> FilterText:
     share = random.random()
     if share < 0.7:
-        return Asked(producer=Producers(addresses=tuple(random.sample(ADDRESSES, random.choice((1, 1, 2))))))
+        return FilterText(producer=Producers(addresses=tuple(random.sample(ADDRESSES, random.choice((1, 1, 2))))))
     category = random.choice(_CATEGORIES)
-    return Asked(producer=Producers(categories=(category if share < 0.95 else category.partition("-")[0],)))
+    return FilterText(producer=Producers(categories=(category if share < 0.95 else category.partition("-")[0],)))
 
 
-def _type(random: Random) -> Asked:
-    return Asked(type=(random.choice(TYPES if random.random() < 0.85 else _INNER_TYPES),))
+def _type(random: Random) -> FilterText:
+    return FilterText(type=(random.choice(TYPES if random.random() < 0.85 else _INNER_TYPES),))
 
 
-def _attribute(random: Random) -> Asked:
+def _attribute(random: Random) -> FilterText:
     text = f"tenant = '{random.choice(_TENANTS)}'"
-    return Asked(sql=text if random.random() < 0.7 else f"{text} AND stage = '{random.choice(_STAGES)}'")
+    return FilterText(sql=text if random.random() < 0.7 else f"{text} AND stage = '{random.choice(_STAGES)}'")
 
 
-_MIXED: tuple[Callable[[Random], Asked], ...] = (
+_MIXED: tuple[Callable[[Random], FilterText], ...] = (
     _topic,
     lambda random: _xpath(part_text(random)),
     _type,
@@ -238,27 +238,27 @@ _MIXED: tuple[Callable[[Random], Asked], ...] = (
 )
 
 
-def _conjunction(random: Random) -> tuple[Asked, ...]:
+def _conjunction(random: Random) -> tuple[FilterText, ...]:
     """15 % ask for a topic alone, the others for two or three kinds."""
     if random.random() < 0.15:
         return (_topic(random),)
     return tuple(each(random) for each in random.sample(_MIXED, random.choice((2, 3))))
 
 
-def _bare(random: Random, name: str, *, topic: str = "", space: InformationSpace | None = None) -> Telling:
+def _bare(random: Random, name: str, *, topic: str = "", space: InformationSpace | None = None) -> NotificationText:
     attributes = {} if space is None else {CONTENT_TOPIC: write_point(point_of(space, random), space)}
-    return Telling(name, topic or f"{{{HAZARDS}}}{ROOTS[0]}", TYPES[0], ADDRESSES[0], attributes, "", "")
+    return NotificationText(name, topic or f"{{{HAZARDS}}}{ROOTS[0]}", TYPES[0], ADDRESSES[0], attributes, "", "")
 
 
-def _alert(random: Random, name: str) -> Telling:
-    return Telling(name, topic_text(random), TYPES[0], ADDRESSES[0], {}, XML, alert(random))
+def _alert(random: Random, name: str) -> NotificationText:
+    return NotificationText(name, topic_text(random), TYPES[0], ADDRESSES[0], {}, XML, alert(random))
 
 
-def _whole(random: Random, name: str) -> Telling:
+def _whole(random: Random, name: str) -> NotificationText:
     point = write_point(point_of(WEATHER, random), WEATHER)
     attributes = {CONTENT_TOPIC: point, "tenant": random.choice(_TENANTS), "stage": random.choice(_STAGES)}
     kind, producer = random.choice(TYPES), random.choice(ADDRESSES)
-    return Telling(name, topic_text(random), kind, producer, attributes, XML, alert(random))
+    return NotificationText(name, topic_text(random), kind, producer, attributes, XML, alert(random))
 
 
 def boxes(space: InformationSpace) -> Kind:
