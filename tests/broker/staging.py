@@ -7,16 +7,17 @@ from typing import Any, cast
 
 import pytest
 
+from tocsin.broker.caller import NODE, Caller
 from tocsin.broker.interactions.interactions import Interactions
-from tocsin.broker.interactions.ways import Around
-from tocsin.documents.ports.implicit_port import Published, Running
-from tocsin.documents.ports.interactions_port import Ask
+from tocsin.broker.interactions.records import Records
+from tocsin.broker.interactions.ways import Ways
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.identity import Instant, MessageId, Node, Pairs, SubscriptionId
-from tocsin.model.interactions import Request
+from tocsin.model.interactions import Ask, Request
 from tocsin.model.notification import Copy, Payload
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Position, Subscription
+from tocsin.routing.implicit.services import Published, Running
 from tocsin.semantics.interest import changes as c
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
@@ -57,15 +58,15 @@ class Notifiers:
         self.refuses = False
         self.turn: asyncio.Event | None = None
 
-    def world(self) -> World:
+    def world(self, caller: Caller = NODE) -> World:
         return self._world
 
-    def notifier(self, name: str) -> Running:
+    def notifier(self, caller: Caller, name: str) -> Running:
         if name not in self._world.services or (self._here is not None and name not in self._here):
             raise Refusal("unknown-name", "no such notifier here")
         return Running(self._world.services[name], f"sub-{name}", 0, 0)
 
-    async def publish_through(self, notifier: str, asked: Published) -> MessageId:
+    async def publish_through(self, caller: Caller, notifier: str, asked: Published) -> MessageId:
         if self.turn is not None:
             await self.turn.wait()
         if self.refuses:
@@ -73,7 +74,7 @@ class Notifiers:
         self.said.append((notifier, asked))
         return asked.id or MessageId("new")
 
-    async def pass_on(self, copies: Sequence[Copy]) -> None:
+    async def pass_on(self, caller: Caller, copies: Sequence[Copy]) -> None:
         self.copies += copies
 
 
@@ -90,22 +91,20 @@ class Broker:
         self.time += 1
         return Instant(self.time)
 
-    async def publish(
-        self, door: str, dialect: str, headers: Pairs, body: bytes, *, principal: str | None = None
-    ) -> None:
+    async def publish(self, caller: Caller, door: str, dialect: str, headers: Pairs, body: bytes) -> None:
         self.published.append(body)
 
-    async def subscribe_for_good(self, request: Subscribe, *, owner: str | None = None) -> Subscription:
+    async def subscribe_for_good(self, request: Subscribe, owner: str | None) -> Subscription:
         name, since = SubscriptionId(f"made-{self.now()}"), Position(Node("n"), 0)
         made = Subscription(name, owner, request.consumer, None, request.form, request.filters, since, None)
         self.subscriptions[name] = made
         return made
 
-    async def unsubscribe(self, subscription: str) -> Subscription:
-        self.subscription(subscription)
+    async def end(self, subscription: str, reason: str) -> Subscription:
+        self.get(subscription)
         return self.subscriptions.pop(subscription)
 
-    def subscription(self, subscription: str) -> Subscription:
+    def get(self, subscription: str) -> Subscription:
         if subscription.startswith("sub-"):
             return Subscription(
                 SubscriptionId(subscription), "ann", None, None, cast(Any, None), (), Position(Node("n"), 0), None
@@ -124,10 +123,13 @@ class Stage:
 
     def again(self) -> Interactions:
         """As after a restart."""
-        return Interactions(cast(Around, self.broker), self.store.requests, self.log, 100.0)
+        broker, implicit = cast(Any, self.broker), cast(Any, self.notifiers)
+        ways = Ways(BASE, self.broker.now, implicit=implicit, publishing=broker, subscriptions=broker, standing=broker)
+        records = Records(self.store.requests, self.broker.now, 100.0)
+        return Interactions(ways, records, broker, implicit, self.log, BASE)
 
     async def ask(self, pattern: str, by: str = "P1", of: str = "C", topic: str = "Vote", **more: Any) -> Request:
-        return await self.interactions.ask(Ask(pattern, topic, by, DATA, of, **more))
+        return await self.interactions.ask(NODE, Ask(pattern, topic, by, DATA, of, **more))
 
     def told(self) -> list[tuple[str, tuple[str, ...] | None]]:
         return [(root, said.only) for root, said in self.notifiers.said]

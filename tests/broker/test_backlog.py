@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.broker.records import accepted, subscribed
@@ -13,10 +14,14 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Accepted, Changed
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
+from tocsin.store.judge.judge import Judges
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 
 RARE = SubscriptionId("rare")
+
+
+nobody: Any = None
 
 
 async def engine_on(folder: Path, records: list[Accepted | Changed]) -> EmbeddedEngine:
@@ -24,7 +29,7 @@ async def engine_on(folder: Path, records: list[Accepted | Changed]) -> Embedded
     log = Log.open(folder / "log", before_mark=lambda changes: store.apply(changes))  # type: ignore[arg-type]
     await asyncio.gather(*(log.append(encode(each), each if isinstance(each, Changed) else None) for each in records))
     await log.close()
-    return EmbeddedEngine(Flow("http://here"), store, LogReader(folder / "log"))
+    return EmbeddedEngine(Flow("http://here"), store, LogReader(folder / "log"), Judges(), nobody)
 
 
 @pytest.fixture(autouse=True)

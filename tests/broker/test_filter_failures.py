@@ -8,6 +8,7 @@ import pytest
 from tests.broker.test_pull_points import FORM, Engine, engine, running, soon_drained
 from tests.judging import DEEP, wide
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.subscriptions.filter_failures import FilterFailures
 from tocsin.broker.subscriptions.suspension import SUSPENDED
@@ -67,18 +68,19 @@ def test_what_is_not_the_filters_own_failing_does_not_count(detail: str) -> None
 
 def test_what_was_held_until_it_was_resumed_does_not_count() -> None:
     failures = FilterFailures(1)
-    failures.changed(as_of("suspended", 3).subscription, as_of("active", 9))
+    failures.changed(as_of("suspended", 3))
+    failures.changed(as_of("active", 9))
     failures.died(dead(UNJUDGED + SLOW, 8))
     assert failures.over() == {}
     failures.died(dead(UNJUDGED + SLOW, 10))
     assert failures.over()
-    failures.changed(as_of("active", 9).subscription, as_of("ended", 11))
+    failures.changed(as_of("ended", 11))
     assert failures.over() == {}
 
 
 async def say(node: Node, *payloads: bytes) -> None:
     for payload in payloads:
-        await node.publish("/broker/publish/t", "raw", (("content-type", "application/xml"),), payload)
+        await node.publishing.publish(NODE, "/broker/publish/t", "raw", (("content-type", "application/xml"),), payload)
 
 
 async def until(good: Callable[[], object]) -> None:
@@ -88,11 +90,15 @@ async def until(good: Callable[[], object]) -> None:
 
 
 async def pull_point(node: Node, expression: str, start: Start | None = None) -> str:
-    return (await node.subscribe(Subscribe(None, None, FORM, (Content("xpath", expression),), None, start))).id
+    return (
+        await node.subscriptions.subscribe(
+            NODE, Subscribe(None, None, FORM, (Content("xpath", expression),), None, start)
+        )
+    ).id
 
 
 async def pulled(node: Node, name: str) -> list[bytes]:
-    return [each.notification.payload.data for each in (await node.pull(name, None)).held]
+    return [each.notification.payload.data for each in (await node.pull_points.pull(NODE, name, None)).held]
 
 
 @pytest.mark.parametrize("from_the_past", [False, True])
@@ -107,27 +113,27 @@ async def test_a_pull_point_is_told_too(tmp_path: Path, engine: Engine, from_the
         if not from_the_past:
             await say(node, *[wide()] * 3)
         await until(lambda: said)
-        reason, state = node.subscription(bad).reason, node.subscription(bad).state
+        reason, state = node.standing.get(bad).reason, node.standing.get(bad).state
         assert state == "suspended"
         assert reason.startswith("its filter failed 3 times in a row: it ")
         assert said == [f"subscription {bad} is suspended: {reason}"]
-        await until(lambda: node.pull_point(good).waiting == 3)
+        await until(lambda: node.pull_points.state(NODE, good).waiting == 3)
         assert await pulled(node, good) == [wide()] * 3
-        (notice,) = (await node.pull(bad, None)).held
+        (notice,) = (await node.pull_points.pull(NODE, bad, None)).held
         assert notice.notification.type == SUSPENDED
-        await node.sending.save()
-        letters = node.dead_letters(0, 9, bad)
+        await node.settlement.save()
+        letters = node.dead_letters.page(NODE, 0, 9, bad)
         assert [each.reason.startswith(f"{UNJUDGED}it ") for each in letters] == [True] * 3
 
 
 async def caught_up(node: Node) -> None:
-    await until(lambda: not node.pulling.feeds.lagging)
+    await until(lambda: not node.mailboxes.feeds.lagging)
 
 
 async def letter_of(node: Node, name: str) -> DeadLetter:
     await caught_up(node)
-    await node.sending.save()
-    (letter,) = node.dead_letters(0, 9, name)
+    await node.settlement.save()
+    (letter,) = node.dead_letters.page(NODE, 0, 9, name)
     return letter
 
 
@@ -137,11 +143,11 @@ async def test_a_dead_letter_of_a_pull_point_is_put_there_when_it_is_tried_again
         await say(node, b"<a/>")
         letter = await letter_of(node, bad)
         assert letter.reason.startswith(UNJUDGED)
-        assert await node.redrive([letter.id]) == 1
-        await node.sending.save()
-        assert node.dead_letters(0, 9, bad) == []
+        assert await node.dead_letters.redrive(NODE, [letter.id]) == 1
+        await node.settlement.save()
+        assert node.dead_letters.page(NODE, 0, 9, bad) == []
         assert await pulled(node, bad) == [b"<a/>"]
-        assert await node.redrive(None) == 0
+        assert await node.dead_letters.redrive(NODE, None) == 0
         assert await pulled(node, bad) == []
 
 
@@ -150,8 +156,8 @@ async def test_one_whose_pull_point_is_gone_is_told_so(tmp_path: Path) -> None:
         bad = await pull_point(node, WRONG)
         await say(node, b"<a/>")
         letter = await letter_of(node, bad)
-        await node.unsubscribe(bad)
-        assert await node.redrive([letter.id]) == 1
+        await node.subscriptions.unsubscribe(NODE, bad)
+        assert await node.dead_letters.redrive(NODE, [letter.id]) == 1
         after = await letter_of(node, bad)
         assert (after.state, after.id) == ("dead", letter.id)
         assert after.reason == f"it could not be put into its pull point: there is no pull point {bad!r} here; " + (
@@ -166,18 +172,18 @@ async def test_whom_a_loop_has_no_time_for_gets_all_the_same_in_order(
     async with running(tmp_path, told=[]) as node:
         node.judges.in_loop.judge = node.judges.in_loop.written = no_time  # type: ignore[assignment, method-assign]
         filters = (Content("xpath", "count(/a/b) > 1"),)
-        name = (await node.subscribe(Subscribe(consumer, None, FORM, filters, None))).id
+        name = (await node.subscriptions.subscribe(NODE, Subscribe(consumer, None, FORM, filters, None))).id
         said = [b"<a><n>%d</n>%b</a>" % (number, b"<b/>" * (number % 3)) for number in range(30)]
         wanted = [each for each in said if each.count(b"<b/>") > 1]
         await say(node, *said)
         if consumer is None:
-            await until(lambda: node.pull_point(name).waiting == len(wanted))
+            await until(lambda: node.pull_points.state(NODE, name).waiting == len(wanted))
             assert await pulled(node, name) == wanted
         else:
             await until(lambda: node.engine.deliverer.waiting().get(SubscriptionId(name)) == len(wanted))
-        await node.sending.save()
-        assert node.dead_letters(0, 9, name) == []
-        assert node.subscription(name).state == "active"
+        await node.settlement.save()
+        assert node.dead_letters.page(NODE, 0, 9, name) == []
+        assert node.standing.get(name).state == "active"
 
 
 def no_time(*_: object) -> bool:
@@ -197,8 +203,8 @@ async def test_of_several_in_one_record_none_is_put_twice(tmp_path: Path) -> Non
         body = b"".join(
             b"<n:NotificationMessage><n:Message>%b</n:Message></n:NotificationMessage>" % each for each in (b"<a/>", A)
         )
-        await node.publish("/broker", "wsn-1.3", (), ENVELOPE % body)
-        await until(lambda: node.pull_point(name).waiting == 2)
+        await node.publishing.publish(NODE, "/broker", "wsn-1.3", (), ENVELOPE % body)
+        await until(lambda: node.pull_points.state(NODE, name).waiting == 2)
         await caught_up(node)
         assert len(asked) == 2
         assert [b"<b/>" in each for each in await pulled(node, name)] == [False, True]
@@ -212,19 +218,19 @@ async def test_innocents_lose_nothing_by_a_crowd_and_the_loop_does_not_wait_for_
         good = await pull_point(node, "count(/a/*) > 100")
         for _ in range(3):
             await say(node, wide())
-        await until(lambda: node.pull_point(good).waiting == 3)
-        await node.sending.save()
-        assert node.dead_letters(0, 9, good) == []
+        await until(lambda: node.pull_points.state(NODE, good).waiting == 3)
+        await node.settlement.save()
+        assert node.dead_letters.page(NODE, 0, 9, good) == []
 
 
 async def test_an_expression_that_is_refused_as_often_as_it_is_asked_is_a_failure_like_any(tmp_path: Path) -> None:
     async with running(tmp_path, told=[], filter_failures=2) as node:
         bad = await pull_point(node, WRONG)
         await say(node, b"<a/>", b"<a/>")
-        await until(lambda: node.subscription(bad).state == "suspended")
-        assert "2 times" in node.subscription(bad).reason
-        await node.resume(bad)
-        assert (node.subscription(bad).state, node.subscription(bad).reason) == ("active", "")
+        await until(lambda: node.standing.get(bad).state == "suspended")
+        assert "2 times" in node.standing.get(bad).reason
+        await node.subscriptions.resume(NODE, bad)
+        assert (node.standing.get(bad).state, node.standing.get(bad).reason) == ("active", "")
 
 
 async def test_what_a_pull_point_gets_between_makes_it_begin_anew(tmp_path: Path) -> None:
@@ -234,6 +240,6 @@ async def test_what_a_pull_point_gets_between_makes_it_begin_anew(tmp_path: Path
             await say(node, wide(), wide(), b"<a/>")
             await caught_up(node)
         assert len(await pulled(node, name)) == 2
-        await node.sending.save()
-        assert len(node.dead_letters(0, 9, name)) == 4
-        assert node.sending.filters.over() == {}
+        await node.settlement.save()
+        assert len(node.dead_letters.page(NODE, 0, 9, name)) == 4
+        assert node.settlement.filters.over() == {}

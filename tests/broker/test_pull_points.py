@@ -9,11 +9,11 @@ from typing import Any, Literal
 import pytest
 
 from tocsin.broker import lifecycle
+from tocsin.broker.caller import NODE
 from tocsin.broker.lifecycle import open_node
 from tocsin.broker.node import Node
 from tocsin.broker.pull_points import feeds as pull_feeds
-from tocsin.broker.pull_points import pull_point
-from tocsin.broker.pull_points import pull_points as pulling
+from tocsin.broker.pull_points import mailboxes, pull_point
 from tocsin.broker.settings import DeliverySettings, Limits, Settings
 from tocsin.mediation.operations import CreatePullPoint, Held, Renew, Start, Subscribe
 from tocsin.model.filters import NOTHING, TopicIs
@@ -58,13 +58,13 @@ def wanting(topic: str) -> tuple[TopicIs, ...]:
 
 async def pull_point_for(node: Node, topic: str, seconds: float = MINUTE, start: Start | None = None) -> str:
     expires = after(node.now(), seconds)
-    return (await node.subscribe(Subscribe(None, None, FORM, wanting(topic), expires, start))).id
+    return (await node.subscriptions.subscribe(NODE, Subscribe(None, None, FORM, wanting(topic), expires, start))).id
 
 
 async def say(node: Node, topic: str, *numbers: int) -> None:
     headers = (("content-type", "text/plain"),)
     for number in numbers:
-        await node.publish(f"/broker/publish/{topic}", "raw", headers, b"%d" % number)
+        await node.publishing.publish(NODE, f"/broker/publish/{topic}", "raw", headers, b"%d" % number)
 
 
 def told(held: Sequence[Held]) -> list[int]:
@@ -72,7 +72,7 @@ def told(held: Sequence[Held]) -> list[int]:
 
 
 async def pulled(node: Node, name: str, most: int | None = None, seconds: float = 0.0) -> list[int]:
-    return told((await node.pull(name, most, seconds)).held)
+    return told((await node.pull_points.pull(NODE, name, most, seconds)).held)
 
 
 def crash(node: Node) -> None:
@@ -81,7 +81,7 @@ def crash(node: Node) -> None:
     def fail(saving: Saving) -> Any:
         raise DatabaseFailed("killed")
 
-    node.pulling._table.save = fail  # type: ignore[method-assign]
+    node.mailboxes._table.save = fail  # type: ignore[method-assign]
 
 
 async def test_what_matches_is_pulled_in_order_and_once(tmp_path: Path, engine: Engine) -> None:
@@ -90,12 +90,12 @@ async def test_what_matches_is_pulled_in_order_and_once(tmp_path: Path, engine: 
         await say(node, "a", 1, 2, 3)
         await say(node, "b", 99)
         assert await pulled(node, name, 2) == [1, 2]
-        assert node.pull_point(name).waiting == 1
+        assert node.pull_points.state(NODE, name).waiting == 1
         assert await pulled(node, name) == [3]
         assert await pulled(node, name) == []
-        assert [each.number for each in await node.held(name, 1, 10)] == [2, 3]
+        assert [each.number for each in await node.pull_points.held(NODE, name, 1, 10)] == [2, 3]
         assert node.engine.deliverer.figures().waiting == 0
-        assert node.figures()["pull_points"] == {
+        assert node.figures(NODE)["pull_points"] == {
             "points": 1,
             "waiting": 0,
             "put": 3,
@@ -106,16 +106,19 @@ async def test_what_matches_is_pulled_in_order_and_once(tmp_path: Path, engine: 
 
 async def test_a_mailbox_gets_what_others_subscribe_for_it(tmp_path: Path, engine: Engine) -> None:
     async with running(tmp_path, engine) as node:
-        box = (await node.create_pull_point(CreatePullPoint(FORM))).id
-        assert node.subscription(box).filters == (NOTHING,)
+        box = (await node.pull_points.create(NODE, CreatePullPoint(FORM))).id
+        assert node.standing.get(box).filters == (NOTHING,)
         consumer = Endpoint(f"{BASE}/broker/pullpoints/{box}")
-        feeding = [(await node.subscribe(Subscribe(consumer, None, FORM, wanting(each), None))).id for each in "ab"]
+        feeding = [
+            (await node.subscriptions.subscribe(NODE, Subscribe(consumer, None, FORM, wanting(each), None))).id
+            for each in "ab"
+        ]
         await say(node, "a", 1)
         await say(node, "b", 2)
         await say(node, "c", 3)
-        held = (await node.pull(box, None)).held
+        held = (await node.pull_points.pull(NODE, box, None)).held
         assert (told(held), [each.subscription for each in held]) == ([1, 2], feeding)
-        await node.unsubscribe(feeding[0])
+        await node.subscriptions.unsubscribe(NODE, feeding[0])
         await say(node, "a", 4)
         await say(node, "b", 5)
         assert await pulled(node, box) == [5]
@@ -127,15 +130,19 @@ async def test_a_mailbox_gets_what_others_subscribe_for_it(tmp_path: Path, engin
 
 async def test_nobody_feeds_a_pull_point_that_is_not_there(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
-        pushed = await node.subscribe(Subscribe(Endpoint("http://127.0.0.1:8/"), None, FORM, (), None))
+        pushed = await node.subscriptions.subscribe(
+            NODE, Subscribe(Endpoint("http://127.0.0.1:8/"), None, FORM, (), None)
+        )
         for path in ("none", "", "a/b", pushed.id):
             with pytest.raises(Refusal) as refused:
-                await node.subscribe(Subscribe(Endpoint(f"{BASE}/broker/pullpoints/{path}"), None, FORM, (), None))
+                await node.subscriptions.subscribe(
+                    NODE, Subscribe(Endpoint(f"{BASE}/broker/pullpoints/{path}"), None, FORM, (), None)
+                )
             assert refused.value.reason == "bad-consumer"
         with pytest.raises(Refusal, match="own address"):
-            await node.subscribe(Subscribe(Endpoint(f"{BASE}/broker"), None, FORM, (), None))
+            await node.subscriptions.subscribe(NODE, Subscribe(Endpoint(f"{BASE}/broker"), None, FORM, (), None))
         with pytest.raises(Refusal, match="no pull point"):
-            await node.pull(pushed.id, None)
+            await node.pull_points.pull(NODE, pushed.id, None)
 
 
 async def test_what_is_posted_to_a_pull_point_is_for_it_alone(tmp_path: Path, engine: Engine) -> None:
@@ -143,12 +150,12 @@ async def test_what_is_posted_to_a_pull_point_is_for_it_alone(tmp_path: Path, en
     with pytest.raises(DatabaseFailed):
         async with running(tmp_path, engine, told=said) as node:
             crash(node)
-            everything = (await node.subscribe(Subscribe(None, None, FORM, (), None))).id
-            box = (await node.create_pull_point(CreatePullPoint(FORM))).id
-            await node.publish(f"/broker/pullpoints/{box}", "raw", headers, b"7")
+            everything = (await node.subscriptions.subscribe(NODE, Subscribe(None, None, FORM, (), None))).id
+            box = (await node.pull_points.create(NODE, CreatePullPoint(FORM))).id
+            await node.publishing.publish(NODE, f"/broker/pullpoints/{box}", "raw", headers, b"7")
             await say(node, "a", 8)
             with pytest.raises(Refusal) as refused:
-                await node.publish("/broker/pullpoints/none", "raw", headers, b"9")
+                await node.publishing.publish(NODE, "/broker/pullpoints/none", "raw", headers, b"9")
             assert refused.value.reason == "unknown-subscription"
     async with running(tmp_path, engine) as node:
         assert await pulled(node, box) == [7]
@@ -159,9 +166,9 @@ async def test_the_same_message_may_come_to_two_pull_points(tmp_path: Path) -> N
     event = b'{"specversion":"1.0","id":"1","source":"urn:p","type":"t","data":5}'
     headers = (("content-type", "application/cloudevents+json"),)
     async with running(tmp_path) as node:
-        boxes = [(await node.create_pull_point(CreatePullPoint(FORM))).id for _ in range(2)]
+        boxes = [(await node.pull_points.create(NODE, CreatePullPoint(FORM))).id for _ in range(2)]
         for box in (*boxes, *boxes):
-            await node.publish(f"/broker/pullpoints/{box}", "cloudevents", headers, event)
+            await node.publishing.publish(NODE, f"/broker/pullpoints/{box}", "cloudevents", headers, event)
         assert [await pulled(node, box) for box in boxes] == [[5], [5]]
 
 
@@ -184,10 +191,10 @@ async def test_waiting_ends_with_the_pull_point_and_with_the_node(tmp_path: Path
             ending, staying = await pull_point_for(node, "a"), await pull_point_for(node, "a")
             waiting = [asyncio.create_task(pulled(node, each, None, MINUTE)) for each in (ending, staying)]
             await asyncio.sleep(0)
-            await node.unsubscribe(ending)
+            await node.subscriptions.unsubscribe(NODE, ending)
             with pytest.raises(Refusal, match="may have ended"):
                 await waiting[0]
-            node.pulling.stop_waiting()
+            node.mailboxes.stop_waiting()
             assert await waiting[1] == []
             assert node.closing()
 
@@ -205,7 +212,7 @@ async def test_pulls_at_once_get_each_message_once(tmp_path: Path) -> None:
                     found += await each
                     pulling_all.remove(each)
                     pulling_all.append(asyncio.create_task(pulled(node, name, 7, MINUTE)))
-        node.pulling.stop_waiting()
+        node.mailboxes.stop_waiting()
         assert await asyncio.gather(*pulling_all) == [[]] * 30
         assert sorted(found) == list(range(200))
 
@@ -225,13 +232,13 @@ async def test_a_full_pull_point_loses_the_oldest_and_counts_them(tmp_path: Path
     async with running(tmp_path, pull_queue=5) as node:
         name = await pull_point_for(node, "a")
         await say(node, "a", *range(12))
-        held = (await node.pull(name, None)).held
-        state = node.pull_point(name)
+        held = (await node.pull_points.pull(NODE, name, None)).held
+        state = node.pull_points.state(NODE, name)
         assert told(held)[-5:] == [7, 8, 9, 10, 11]
         assert state.overflowed == 12 - len(held) == held[0].number - 1
-        assert node.figures()["pull_points"]["overflowed"] == state.overflowed
+        assert node.figures(NODE)["pull_points"]["overflowed"] == state.overflowed
     async with running(tmp_path, pull_queue=5) as node:
-        assert node.pull_point(name) == state
+        assert node.pull_points.state(NODE, name) == state
 
 
 async def test_what_was_handed_out_is_kept_for_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,26 +246,30 @@ async def test_what_was_handed_out_is_kept_for_a_while(tmp_path: Path, monkeypat
     async with running(tmp_path) as node:
         name = await pull_point_for(node, "a")
         await say(node, "a", *range(10))
-        await node.pull(name, 8)
+        await node.pull_points.pull(NODE, name, 8)
         await say(node, "a", 10)
         assert await pulled(node, name) == [8, 9, 10]
-        assert told(await node.held(name, 0, 100))[-3:] == [8, 9, 10]
-        assert len(await node.held(name, 0, 100)) <= 6
+        assert told(await node.pull_points.held(NODE, name, 0, 100))[-3:] == [8, 9, 10]
+        assert len(await node.pull_points.held(NODE, name, 0, 100)) <= 6
         monkeypatch.setattr(pull_point, "KEPT_SECONDS", 0.0)
-        await node.pulling.tidy()
-        await node.pulling.save()
-        assert await node.held(name, 0, 100) == []
+        await node.mailboxes.tidy()
+        await node.mailboxes.save()
+        assert await node.pull_points.held(NODE, name, 0, 100) == []
 
 
 async def test_acknowledging_hands_out(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
         name = await pull_point_for(node, "a")
         await say(node, "a", 1, 2, 3)
-        assert told(await node.held(name, 0, 10)) == [1, 2, 3]
-        await asyncio.gather(node.hand_out(name, 1), node.hand_out(name, 2), node.hand_out(name, 1))
+        assert told(await node.pull_points.held(NODE, name, 0, 10)) == [1, 2, 3]
+        await asyncio.gather(
+            node.pull_points.hand_out(NODE, name, 1),
+            node.pull_points.hand_out(NODE, name, 2),
+            node.pull_points.hand_out(NODE, name, 1),
+        )
         assert await pulled(node, name) == [3]
         with pytest.raises(Refusal, match="the last is 3"):
-            await node.hand_out(name, 4)
+            await node.pull_points.hand_out(NODE, name, 4)
 
 
 async def test_a_restart_loses_and_doubles_nothing(tmp_path: Path, engine: Engine) -> None:
@@ -268,13 +279,13 @@ async def test_a_restart_loses_and_doubles_nothing(tmp_path: Path, engine: Engin
     for start in range(0, 40, 10):
         async with running(tmp_path, engine) as node:
             await say(node, "a", *range(start, start + 10))
-            held = (await node.pull(name, 7)).held
+            held = (await node.pull_points.pull(NODE, name, 7)).held
             numbers += told(held)
     async with running(tmp_path, engine) as node:
         while found := await pulled(node, name, 7):
             numbers += found
         assert numbers == list(range(40))
-        assert (node.pull_point(name).last, node.pull_point(name).handed_to) == (40, 40)
+        assert (node.pull_points.state(NODE, name).last, node.pull_points.state(NODE, name).handed_to) == (40, 40)
 
 
 async def test_a_failing_disk_is_told_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,40 +293,40 @@ async def test_a_failing_disk_is_told_and_loses_nothing(tmp_path: Path, monkeypa
     async with running(tmp_path) as node:
         name = await pull_point_for(node, "a")
         await say(node, "a", 1)
-        save = node.pulling._table.save
+        save = node.mailboxes._table.save
         crash(node)
         with pytest.raises(Refusal) as refused:
-            await node.pull(name, None)
+            await node.pull_points.pull(NODE, name, None)
         assert refused.value.reason == "cannot-store"
         await say(node, "a", 2)
-        node.pulling._table.save = save  # type: ignore[method-assign]
-        assert [each.number for each in (await node.pull(name, None)).held] == [1, 2]
+        node.mailboxes._table.save = save  # type: ignore[method-assign]
+        assert [each.number for each in (await node.pull_points.pull(NODE, name, None)).held] == [1, 2]
 
 
 async def test_a_node_without_pull_points_saves_nothing_and_skips_the_log(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
         await say(node, "a", *range(20))
-        await node.pulling.save()
+        await node.mailboxes.save()
         assert node.store.pull_points.pulled_to() is None
         name = await pull_point_for(node, "a")
         await say(node, "a", 20)
         assert await pulled(node, name) == [20]
-        await node.unsubscribe(name)
+        await node.subscriptions.unsubscribe(NODE, name)
         await say(node, "a", 21)
     async with running(tmp_path) as node:
-        assert node.pulling.pulled_to == node.log.durable
+        assert node.mailboxes.pulled_to == node.journal.log.durable
 
 
 async def test_pausing_and_expiry_count_as_for_any_subscription(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
         name = await pull_point_for(node, "a")
         await say(node, "a", 1)
-        await node.pause(name)
+        await node.subscriptions.pause(NODE, name)
         await say(node, "a", 2)
-        await node.resume(name)
+        await node.subscriptions.resume(NODE, name)
         await say(node, "a", 3)
         assert await pulled(node, name) == [1, 3]
-        await node.renew(Renew(name, after(node.now(), 0.01), FORM))
+        await node.subscriptions.renew(NODE, Renew(name, after(node.now(), 0.01), FORM))
         waiting = asyncio.create_task(pulled(node, name, None, MINUTE))
         async with asyncio.timeout(10):
             with pytest.raises(Refusal) as refused:
@@ -323,23 +334,24 @@ async def test_pausing_and_expiry_count_as_for_any_subscription(tmp_path: Path) 
         assert refused.value.reason == "unknown-subscription"
         async with asyncio.timeout(10):  # whoever asks is refused before all that it had is gone
             while node.store.pull_points.states():
-                await node.pulling.save()
+                await node.mailboxes.save()
                 await asyncio.sleep(0.001)
 
 
 async def test_pulling_keeps_a_mailbox_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(tmp_path, pull_idle=1000.0) as node:
-        box = await node.create_pull_point(CreatePullPoint(FORM))
+        box = await node.pull_points.create(NODE, CreatePullPoint(FORM))
         assert box.expires is not None
-        start = node.log.durable
-        await node.pull(box.id, None)
-        assert node.log.durable == start
+        start = node.journal.log.durable
+        await node.pull_points.pull(NODE, box.id, None)
+        assert node.journal.log.durable == start
         later = Instant(box.expires - 400 * 10**9)
-        monkeypatch.setattr(node, "now", lambda: later)
-        await node.pull(box.id, None)
-        await node.pull(box.id, None)
-        assert node.log.durable == start + 1
-        assert node.subscription(box.id).expires == after(later, 1000.0)
+        for service in (node.pull_points, node.subscriptions, node.standing):
+            monkeypatch.setattr(service, "_now", lambda: later)
+        await node.pull_points.pull(NODE, box.id, None)
+        await node.pull_points.pull(NODE, box.id, None)
+        assert node.journal.log.durable == start + 1
+        assert node.standing.get(box.id).expires == after(later, 1000.0)
 
 
 @pytest.mark.parametrize("page", [2, 10_000])
@@ -356,7 +368,7 @@ async def test_a_pull_point_that_begins_in_the_past_reads_the_log_first(
         async with asyncio.timeout(10):
             while len(found) < 7:
                 found += await pulled(node, name, None, 5)
-            while node.pulling.feeds.lagging:
+            while node.mailboxes.feeds.lagging:
                 await asyncio.sleep(0.001)
         await say(node, "a", 9)
         assert found + await pulled(node, name, None, 5) == list(range(2, 10))
@@ -369,16 +381,16 @@ async def test_a_page_of_the_past_ends_by_its_bytes_and_is_saved_before_the_next
 ) -> None:
     monkeypatch.setattr(pull_feeds, "PAGE_BYTES", 1)
     buffered: list[int] = []
-    collect = pulling.PullPoints._collect
+    collect = mailboxes.Mailboxes._collect
 
-    def collecting(self: pulling.PullPoints) -> Any:
+    def collecting(self: mailboxes.Mailboxes) -> Any:
         buffered.append(len(self._buffer))
         return collect(self)
 
     async with running(tmp_path) as node:
         await say(node, "a", *range(5))
         await say(node, "b", 77)
-        monkeypatch.setattr(pulling.PullPoints, "_collect", collecting)
+        monkeypatch.setattr(mailboxes.Mailboxes, "_collect", collecting)
         name = await pull_point_for(node, "a", start=Start(offset=0))
         found: list[int] = []
         async with asyncio.timeout(10):
@@ -414,7 +426,7 @@ async def test_reading_of_the_past_goes_on_after_a_restart(tmp_path: Path, monke
 
 
 async def test_answers_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulling, "MOST_AT_ONCE", 10)
+    monkeypatch.setattr(mailboxes, "MOST_AT_ONCE", 10)
     async with running(tmp_path) as node:
         name = await pull_point_for(node, "a")
         await say(node, "a", *range(25))

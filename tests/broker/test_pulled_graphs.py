@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from tests.broker.test_pull_points import FORM, Engine, engine, running, soon_drained
 from tests.matching.graph_events import AUCTION, A, turtle
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node
 from tocsin.mediation.operations import Start, Subscribe
@@ -33,21 +34,24 @@ async def kernels() -> None:
 
 async def asks(node: Node, start: Start | None = None) -> str:
     form = replace(FORM, graph="rdf-xml")
-    return (await node.subscribe(Subscribe(None, None, form, (), None, start))).id
+    return (await node.subscriptions.subscribe(NODE, Subscribe(None, None, form, (), None, start))).id
 
 
 async def say(node: Node, data: bytes) -> None:
-    await node.publish("/broker/publish/a", "raw", (("content-type", "text/turtle"),), data)
+    await node.publishing.publish(NODE, "/broker/publish/a", "raw", (("content-type", "text/turtle"),), data)
 
 
 async def pulled(node: Node, name: str) -> list[bytes]:
-    return [each.notification.payload.data for each in (await node.pull(name, None, 10.0)).held]
+    return [each.notification.payload.data for each in (await node.pull_points.pull(NODE, name, None, 10.0)).held]
 
 
 async def test_what_cannot_be_written_is_a_dead_letter(tmp_path: Path, engine: Engine) -> None:
     async with running(tmp_path, engine) as node:
-        await node.declare(ONTOLOGY)
-        name, other = await asks(node), (await node.subscribe(Subscribe(None, None, FORM, (), None))).id
+        await node.semantics.declare(NODE, ONTOLOGY)
+        name, other = (
+            await asks(node),
+            (await node.subscriptions.subscribe(NODE, Subscribe(None, None, FORM, (), None))).id,
+        )
         await say(node, UNWRITABLE)
         await say(node, WRITABLE)
         late = await asks(node, Start(offset=0))
@@ -55,7 +59,7 @@ async def test_what_cannot_be_written_is_a_dead_letter(tmp_path: Path, engine: E
             (found,) = await pulled(node, each)
             assert b"<rdf:RDF" in found and b"Notebook" in found
         assert await pulled(node, other) == [UNWRITABLE, WRITABLE]
-        await node.sending.save()
+        await node.settlement.save()
         letters = await asyncio.to_thread(node.store.dead_letters)
         assert {each.delivery.match.subscription for each in letters} == {name, late}
         assert all("RDF/XML" in each.reason and "#1>" in each.reason for each in letters)
@@ -63,14 +67,14 @@ async def test_what_cannot_be_written_is_a_dead_letter(tmp_path: Path, engine: E
 
 async def test_tried_again_it_is_put_there_as_a_graph(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
-        await node.declare(ONTOLOGY)
+        await node.semantics.declare(NODE, ONTOLOGY)
         name = await asks(node)
-        asking = node.subscription(name)
+        asking = node.standing.get(name)
         await say(node, WRITABLE)
-        (held,) = (await node.pull(name, None, 10.0)).held
-        node.sending.unjudged(held.notification, asking, "no time")
-        await node.sending.save()
+        (held,) = (await node.pull_points.pull(NODE, name, None, 10.0)).held
+        node.settlement.unjudged(held.notification, asking, "no time")
+        await node.settlement.save()
         (letter,) = await asyncio.to_thread(node.store.dead_letters)
-        await node.sending.redrive([letter.id])
+        await node.dead_letters.redrive(NODE, [letter.id])
         (found,) = await pulled(node, name)
         assert b"<rdf:RDF" in found

@@ -1,20 +1,20 @@
 """Progress and history are saved apart: neither waits for the other."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 import pytest
 from tests.broker.records import NODE
 
-from tocsin.broker.engines.sending import Engine, Sending
+from tocsin.broker.engines.settlement import Engine, Settlement
+from tocsin.broker.settings import DeliverySettings
+from tocsin.broker.subscriptions.filter_failures import FilterFailures
 from tocsin.delivery.entry import Entry
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import Instant, MessageId, SubscriptionId
 from tocsin.model.records import Position
 from tocsin.model.subscription import Endpoint
-from tocsin.store.database import Store
 from tocsin.store.errors import CannotAppend
 from tocsin.store.log.log import Log
 
@@ -49,38 +49,38 @@ class Progress:
         return lambda: self.written.append(len(self.history.told))
 
 
-def made(tmp_path: Path) -> tuple[Sending, History, Progress]:
+def made() -> tuple[Settlement, History, Progress]:
     history = History()
     progress = Progress(history)
-    sending = Sending(Store.open(tmp_path / "tocsin.db"), cast(Log, history))
-    sending.engine = cast(Engine, progress)
-    return sending, history, progress
+    deliverer: Any = None
+    settlement = Settlement(cast(Engine, progress), deliverer, cast(Log, history), FilterFailures(), DeliverySettings())
+    return settlement, history, progress
 
 
-def settle(sending: Sending, offset: int) -> None:
+def settle(settlement: Settlement, offset: int) -> None:
     match, at = Match(MessageId(f"m{offset}"), NAME), Position(NODE, offset)
     delivery = Delivery(match, at, 0, Endpoint("http://x/"), (), b"")
     outcome = Outcome(match, at, 0, Instant(1), "delivered", 1, "")
-    sending.settled(Entry(NAME, (offset, 0), None), delivery, outcome)
+    settlement.settled(Entry(NAME, (offset, 0), None), delivery, outcome)
 
 
-async def test_what_is_told_is_on_disk_before_progress_is(tmp_path: Path) -> None:
-    sending, history, progress = made(tmp_path)
-    settle(sending, 1)
-    await sending.save()
+async def test_what_is_told_is_on_disk_before_progress_is() -> None:
+    settlement, history, progress = made()
+    settle(settlement, 1)
+    await settlement.save()
     assert len(history.told) == 1
     assert progress.written == [1]
 
 
-async def test_progress_goes_on_while_the_history_has_no_room(tmp_path: Path) -> None:
-    sending, history, progress = made(tmp_path)
+async def test_progress_goes_on_while_the_history_has_no_room() -> None:
+    settlement, history, progress = made()
     history.full = True
-    settle(sending, 1)
+    settle(settlement, 1)
     with pytest.raises(CannotAppend):
-        await sending.save()
+        await settlement.save()
     assert progress.written == [0]
     history.full = False
-    settle(sending, 2)
-    await sending.save()
+    settle(settlement, 2)
+    await settlement.save()
     assert [each[1][1] for each in history.told] == [1, 2]
     assert progress.written == [0, 2]

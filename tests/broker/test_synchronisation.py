@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.broker.test_pull_points import FORM, running, soon_drained
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.subscriptions import synchronisation as synchronising
 from tocsin.matching.judge import Undecided
@@ -24,13 +25,13 @@ PROPERTIES = 5
 
 async def subscribed(node: Node) -> str:
     filters = (Content("xpath", "count(//*) > 0"),)
-    return (await node.subscribe(Subscribe(None, None, FORM, filters, None))).id
+    return (await node.subscriptions.subscribe(NODE, Subscribe(None, None, FORM, filters, None))).id
 
 
 async def stand(node: Node) -> None:
     for number in range(PROPERTIES):
         headers = (("content-type", "application/xml"),)
-        await node.publish(f"/broker/publish/t{number}", "raw", headers, MESSAGE)
+        await node.publishing.publish(NODE, f"/broker/publish/t{number}", "raw", headers, MESSAGE)
 
 
 async def test_its_filter_is_evaluated_beside_the_loop(tmp_path: Path) -> None:
@@ -48,10 +49,13 @@ async def test_its_filter_is_evaluated_beside_the_loop(tmp_path: Path) -> None:
             return judge(asked, document)
 
         node.judges.aside.judge = beside  # type: ignore[method-assign]
-        await node.synchronise(name)
+        await node.synchronisation.synchronise(NODE, name)
         assert threads == [False] * PROPERTIES
-        assert node.pull_point(name).waiting == PROPERTIES
-        assert all(b"Initialized" in each.notification.payload.data for each in (await node.pull(name, None)).held)
+        assert node.pull_points.state(NODE, name).waiting == PROPERTIES
+        assert all(
+            b"Initialized" in each.notification.payload.data
+            for each in (await node.pull_points.pull(NODE, name, None)).held
+        )
 
 
 async def test_it_is_refused_as_a_whole_when_that_takes_too_long(
@@ -62,9 +66,9 @@ async def test_it_is_refused_as_a_whole_when_that_takes_too_long(
         await stand(node)
         name = await subscribed(node)
         with pytest.raises(Refusal, match=f"for 0 of {PROPERTIES} properties") as refused:
-            await node.synchronise(name)
+            await node.synchronisation.synchronise(NODE, name)
         assert refused.value.reason == "overloaded"
-        assert node.pull_point(name).waiting == 0
+        assert node.pull_points.state(NODE, name).waiting == 0
 
 
 async def test_what_cannot_be_told_is_a_dead_letter(tmp_path: Path) -> None:
@@ -76,6 +80,6 @@ async def test_what_cannot_be_told_is_a_dead_letter(tmp_path: Path) -> None:
             raise Undecided("it is wrong")
 
         node.judges.aside.judge = fail  # type: ignore[method-assign]
-        await node.synchronise(name)
-        await node.sending.save()
-        assert len(node.dead_letters(0, 99, name)) == PROPERTIES
+        await node.synchronisation.synchronise(NODE, name)
+        await node.settlement.save()
+        assert len(node.dead_letters.page(NODE, 0, 99, name)) == PROPERTIES

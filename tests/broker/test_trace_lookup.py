@@ -9,7 +9,7 @@ from tests.broker.test_notification_lookup import batch
 
 from tocsin.broker.tracing import trace_lookup as finding
 from tocsin.broker.tracing.trace_lookup import find, newest
-from tocsin.documents.ports.trace_port import Found, Sought
+from tocsin.flow.traces import Logged, Sought
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.records import Declared, Node, Position, Record
 from tocsin.model.refusal import Refusal
@@ -142,7 +142,7 @@ def test_before_there_is_a_log_nothing_is_there(tmp_path: Path) -> None:
 
 
 def test_what_may_not_be_heard_is_passed_over_as_if_it_were_not_there(log: Path) -> None:
-    def heard(*offsets: int) -> Callable[[Found], bool]:
+    def heard(*offsets: int) -> Callable[[Logged], bool]:
         return lambda each: each.notification.at.offset in offsets
 
     assert find(log, Sought("one"), heard(0, 1)).notification.at.offset == 0

@@ -11,12 +11,14 @@ from tests.broker.records import NODE, accepted, subscribed
 from tests.broker.test_notification_lookup import batch
 from tests.broker.test_trace_lookup import written
 
+from tocsin.broker.caller import NODE as NODE_CALLER
+from tocsin.broker.caller import Caller
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import ROWS, OutboxEngine
-from tocsin.broker.tracing import tracing
-from tocsin.broker.tracing.tracing import Around, Tracing
-from tocsin.documents.ports.trace_port import Account, Found, Sought
+from tocsin.broker.tracing import trace_lookup, tracing
+from tocsin.broker.tracing.tracing import Traces
 from tocsin.flow.flow import Flow
+from tocsin.flow.traces import Account, Logged, Sought
 from tocsin.matching.judge import Undecided
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.filters import Content, Filter, InBox
@@ -29,6 +31,7 @@ from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import DatabaseFailed
+from tocsin.store.judge.judge import Judges
 from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
 from tocsin.store.pull_points import PointState, Put, Saving
@@ -37,6 +40,17 @@ S = SubscriptionId("s")
 CONSUMER = Endpoint("http://c/")
 LARGE = Payload("text/plain", b"x" * (5 << 20))  # two are more than one answer may have
 NOTHING_WAITS = dict[tuple[str, int], bool | None]()
+
+
+class Manager(Caller):
+    """Of the subscriptions with these names of one letter."""
+
+    def __init__(self, names: str) -> None:
+        super().__init__()
+        self._names = names
+
+    def may_manage(self, subscription: Subscription) -> bool:
+        return subscription.id in self._names
 
 
 class Node:
@@ -50,7 +64,7 @@ class Node:
         self.pulled_to, self.lagging = 100, dict[str, int]()
         self.saved = 0
 
-    def subscriptions(self, after: str, limit: int, seen: Any = None) -> Sequence[Subscription]:
+    def page(self, after: str, limit: int, seen: Any = None) -> Sequence[Subscription]:
         standing = sorted(self.store.current(), key=lambda each: each.id)
         return [each for each in standing if each.id > after and (seen is None or seen(each))][:limit]
 
@@ -61,7 +75,7 @@ class Node:
     def waits(self) -> Any:
         return lambda name, at, index: self.waiting.get((name, at.offset), False)
 
-    def pull_point(self, name: str) -> PointState:
+    def state(self, name: str) -> PointState:
         if name != "p":
             raise Refusal("unknown-subscription", "gone")
         return self.store.pull_points.states()[0]
@@ -75,7 +89,17 @@ class Stage:
         self.store = Store.open(folder / "tocsin.db")
         self.node, self._log = Node(self.store), folder / "log"
         self._log.mkdir()
-        self.traces = Tracing(cast(Around, self.node), self._log, self)
+        node: Any = self.node
+        self.traces = Traces(
+            self.store,
+            self._log,
+            "http://broker.example",
+            standing=node,
+            engine=node,
+            settlement=node,
+            mailboxes=node,
+            judge=self,
+        )
 
     def written(self, size: int) -> None:
         """Nobody waits."""
@@ -88,10 +112,10 @@ class Stage:
         self.store.apply([each for each in records if not isinstance(each, Accepted)])
 
     async def told(self, offset: int, subscription: str = S) -> Account:
-        return await self.traces.account(await self.at(offset), subscription)
+        return await self.traces.account(NODE_CALLER, await self.at(offset), subscription)
 
-    async def at(self, offset: int) -> Found:
-        return await self.traces.find(Sought(offset=offset))
+    async def at(self, offset: int) -> Logged:
+        return await self.traces.find(NODE_CALLER, Sought(offset=offset))
 
 
 @pytest.fixture
@@ -202,7 +226,7 @@ async def test_what_became_of_it_in_a_pull_point(stage: Stage) -> None:
     assert own.explanation.wanted and not other.explanation.wanted
     assert other.explanation.because == "it was put into the pull point p alone"
     assert other.explanation.parts[0].decides
-    page = await stage.traces.accounts(await stage.at(5), "", 10, every=False)
+    page = await stage.traces.accounts(NODE_CALLER, await stage.at(5), "", 10, every=False)
     assert [each.subscription.id for each in page.items] == ["p"]
 
 
@@ -234,7 +258,7 @@ async def test_who_could_not_tell_is_among_those_concerned(stage: Stage) -> None
     assert (plain.explanation.wanted, plain.explanation.parts[0].verdict) == (False, "does not apply")
     over = asking(2, "t", replace(asked, over="envelope"))
     stage.store.apply([replace(over, subscription=replace(over.subscription, since=Position(NODE, 0)))])
-    (only,) = (await stage.traces.accounts(await stage.at(1), "", 10, every=False)).items
+    (only,) = (await stage.traces.accounts(NODE_CALLER, await stage.at(1), "", 10, every=False)).items
     assert (only.subscription.id, only.explanation.wanted, only.outcome) == ("t", None, "")
     assert only.explanation.because.endswith("it could not be evaluated: it takes too long")
 
@@ -248,10 +272,10 @@ async def test_pages_are_bounded_and_go_on(stage: Stage, monkeypatch: pytest.Mon
     written(stage._log, *(accepted(offset, "x") for offset in range(8, 9)))
     found = await stage.at(8)
 
-    async def all_pages(limit: int, **more: Any) -> list[list[str]]:
+    async def all_pages(limit: int, caller: Caller = NODE_CALLER, *, every: bool) -> list[list[str]]:
         pages, after = list[list[str]](), ""
         while True:
-            page = await stage.traces.accounts(found, after, limit, **more)
+            page = await stage.traces.accounts(caller, found, after, limit, every=every)
             pages.append([each.subscription.id for each in page.items])
             if page.next is None:
                 return pages
@@ -259,9 +283,9 @@ async def test_pages_are_bounded_and_go_on(stage: Stage, monkeypatch: pytest.Mon
 
     assert await all_pages(9, every=False) == [["a", "c"], ["e"], ["g"]]
     assert await all_pages(2, every=True) == [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]
-    assert await all_pages(9, every=True, seen=lambda each: each.id in "bh") == [["b", "h"]]
+    assert await all_pages(9, Manager("bh"), every=True) == [["b", "h"]]
     monkeypatch.setattr(tracing, "AT_ONCE", 3)
-    assert await all_pages(9, every=True, seen=lambda each: each.id in "bh") == [["b", "h"]]
+    assert await all_pages(9, Manager("bh"), every=True) == [["b", "h"]]
     assert await all_pages(2, every=True) == [["a", "b"], ["c", "d"], ["e", "f"], ["g", "h"]]
     monkeypatch.setattr(tracing, "MOST_SECONDS", -1.0)
     assert len(await all_pages(9, every=True)) == len(names)  # one at least, however long it takes
@@ -269,7 +293,7 @@ async def test_pages_are_bounded_and_go_on(stage: Stage, monkeypatch: pytest.Mon
 
 async def test_the_newest_are_explained_to_one(stage: Stage) -> None:
     stage.has(subscribed(0, S, "b"), accepted(1, "b"), accepted(2, "a"), accepted(3, "b"), accepted(4, "a"))
-    found = await stage.traces.newest(S, 3)
+    found = await stage.traces.newest(NODE_CALLER, S, 3)
     assert [(each.notification.at.offset, told.explanation.wanted) for each, told in found.items] == [
         (4, False),
         (3, True),
@@ -277,24 +301,24 @@ async def test_the_newest_are_explained_to_one(stage: Stage) -> None:
     ]
     assert not found.cut
     with pytest.raises(Refusal, match="there never was a subscription 'x'"):
-        await stage.traces.newest("x", 3)
+        await stage.traces.newest(NODE_CALLER, "x", 3)
 
 
 async def test_the_newest_have_bounds_of_time_and_size(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     stage.has(subscribed(0, S, "b"), *(accepted(offset, "b") for offset in range(1, 6)))
     monkeypatch.setattr(tracing, "MOST_TOLD", 2)
-    few = await stage.traces.newest(S, 5)
+    few = await stage.traces.newest(NODE_CALLER, S, 5)
     assert (len(few.items), few.cut) == (2, True)
-    page = await stage.traces.accounts(await stage.at(1), "", 5, every=True)
+    page = await stage.traces.accounts(NODE_CALLER, await stage.at(1), "", 5, every=True)
     assert (len(page.items), page.next) == (1, None)
     monkeypatch.setattr(tracing, "MOST_SECONDS", -1.0)
-    one = await stage.traces.newest(S, 5)
+    one = await stage.traces.newest(NODE_CALLER, S, 5)
     assert (len(one.items), one.cut) == (1, True)  # one at least, however long it takes
 
 
 async def test_who_may_not_hear_the_newest_is_told_of_the_newest_it_may(stage: Stage) -> None:
     stage.has(batch(0, "same"), batch(1, "same"))
-    found = await stage.traces.find(Sought("same"), lambda each: each.notification.at.offset == 0)
+    found = trace_lookup.find(stage._log, Sought("same"), lambda each: each.notification.at.offset == 0)
     assert found.notification.at.offset == 0
 
 
@@ -302,7 +326,7 @@ async def test_only_so_many_may_ask_at_once(stage: Stage, monkeypatch: pytest.Mo
     monkeypatch.setattr(tracing, "MOST_WAITING", 2)
     stage.has(accepted(0, "a"))
     found = await asyncio.gather(*(stage.at(0) for _ in range(3)), return_exceptions=True)
-    assert [isinstance(each, Found) for each in found] == [True, True, False]
+    assert [isinstance(each, Logged) for each in found] == [True, True, False]
     assert isinstance(found[2], Refusal) and found[2].reason == "overloaded"
     await stage.at(0)
 
@@ -314,8 +338,8 @@ class Lanes:
 
 async def test_the_embedded_engine_knows_by_its_cursors(tmp_path: Path) -> None:
     store = Store.open(tmp_path / "tocsin.db")
-    engine = EmbeddedEngine(Flow("http://here"), store, LogReader(tmp_path / "log"))
-    engine.deliverer, engine.matched_to = cast(Any, Lanes()), 8
+    engine = EmbeddedEngine(Flow("http://here"), store, LogReader(tmp_path / "log"), Judges(), cast(Any, Lanes()))
+    engine.matched_to = 8
     waits = engine.waits()
     found = [waits(S, Position(NODE, offset), index) for offset, index in ((3, 0), (4, 0), (4, 1), (7, 0), (8, 0))]
     assert found == [False, False, True, True, None]
@@ -325,7 +349,7 @@ async def test_the_embedded_engine_knows_by_its_cursors(tmp_path: Path) -> None:
 
 def test_the_outbox_knows_by_its_rows(tmp_path: Path) -> None:
     store, outbox = Store.open(tmp_path / "tocsin.db"), Outbox.open(tmp_path / "outbox.db")
-    engine = OutboxEngine(store, outbox)
+    engine = OutboxEngine(store, outbox, cast(Any, Lanes()))
     assert engine.waits()(S, Position(NODE, 0), 0) is None
     outbox.publish(0, [letter(S, 3).delivery, letter(S, 5).delivery], rows=6, end='{"log": 6}')
     waits = engine.waits()

@@ -8,6 +8,7 @@ import pytest
 from tests.doors.fake_implicit import FakeImplicit, ask, gate, small_world
 from tests.doors.test_notifiers import COPY, PUBLISH, QUAKES, basic, said
 
+from tocsin.broker.caller import NODE
 from tocsin.doors.notifiers import NotifierDoor
 from tocsin.mediation.operations import Reply
 from tocsin.mediation.ws.notifier_messages import notify_request, publish_request
@@ -56,5 +57,5 @@ async def test_what_comes_in_a_frame_is_soap_whatever_it_is_called(port: FakeImp
         assert b"Fault" in (await told("/notifiers/IDER", body, "application/json")).body
     assert b"NotProven" in (await told("/notifiers/CARE", notify_request(COPY, "forged")[1])).body
     assert b"UnknownName" in (await told("/notifiers/Nobody", publish_request(PUBLISH)[1])).body
-    assert b"NotifyResponse" in (await told("/notifiers/CARE", notify_request(COPY, port.proof(COPY))[1])).body
+    assert b"NotifyResponse" in (await told("/notifiers/CARE", notify_request(COPY, port.proof(NODE, COPY))[1])).body
     assert len(port.published) == 4 and port.notified == [COPY]

@@ -8,7 +8,7 @@ from lxml import etree
 from msgspec.structs import replace
 from tests.doors.fake_implicit import NOW, FakeImplicit, ask, gate, small_world
 
-from tocsin.documents.ports.implicit_port import Published
+from tocsin.broker.caller import NODE
 from tocsin.doors.notifiers import NotifierDoor
 from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_11, SOAP_12, WSA_2005
 from tocsin.mediation.soap.security import security_header
@@ -20,6 +20,7 @@ from tocsin.model.identity import MessageId, after
 from tocsin.model.names import QName
 from tocsin.model.notification import Copy, Message, Payload
 from tocsin.routing.implicit.notifier import MOST_NAMES
+from tocsin.routing.implicit.services import Published
 
 BOTH = pytest.mark.parametrize(("version", "namespace"), [("1.1", SOAP_11), ("1.2", SOAP_12)])
 XML = Payload("application/xml", b"<quake>7</quake>")
@@ -104,7 +105,7 @@ async def test_an_event_that_is_sent_again_is_the_same_message(port: FakeImplici
 
 @BOTH
 async def test_notify_with_a_proof(version: str, namespace: str, port: FakeImplicit, door: NotifierDoor) -> None:
-    assert await said(door, "CARE", notify_request(COPY, port.proof(COPY), version)) == (200, "NotifyResponse")
+    assert await said(door, "CARE", notify_request(COPY, port.proof(NODE, COPY), version)) == (200, "NotifyResponse")
     assert port.notified == [COPY]
 
 
@@ -129,7 +130,7 @@ CHANGED = {
 async def test_what_was_changed_on_the_way_is_not_believed(
     version: str, namespace: str, what: str, port: FakeImplicit, door: NotifierDoor
 ) -> None:
-    request = notify_request(CHANGED[what], port.proof(COPY), version)
+    request = notify_request(CHANGED[what], port.proof(NODE, COPY), version)
     assert await said(door, "CARE", request) == (403, "NotProven")
     assert not port.notified
 
@@ -155,19 +156,19 @@ async def test_a_forged_root(proof: str, port: FakeImplicit, door: NotifierDoor)
 async def test_contradictions_that_are_proven(
     copy: Copy, expected: tuple[int, str], port: FakeImplicit, door: NotifierDoor
 ) -> None:
-    assert await said(door, "CARE", notify_request(copy, port.proof(copy))) == expected
+    assert await said(door, "CARE", notify_request(copy, port.proof(NODE, copy))) == expected
     assert not port.notified
 
 
 async def test_as_many_names_as_there_may_be(port: FakeImplicit, door: NotifierDoor) -> None:
     copy = replace(COPY, notified=tuple(f"n{number}" for number in range(MOST_NAMES)))
-    assert (await said(door, "CARE", notify_request(copy, port.proof(copy))))[0] == 200
+    assert (await said(door, "CARE", notify_request(copy, port.proof(NODE, copy))))[0] == 200
 
 
 async def test_where_another_keeps_the_world_the_proof_has_to_do(port: FakeImplicit, door: NotifierDoor) -> None:
     port.keeps_world = False
     copy = replace(COPY, message=replace(MESSAGE, root="Elsewhere"))
-    assert (await said(door, "CARE", notify_request(copy, port.proof(copy))))[0] == 200
+    assert (await said(door, "CARE", notify_request(copy, port.proof(NODE, copy))))[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -366,6 +367,6 @@ async def test_a_proof_is_name_enough(port: FakeImplicit) -> None:
     soap = (("Content-Type", "application/soap+xml"),)
     assert await said(door, "CARE", (soap, own)) == (401, "FailedAuthentication")
     assert await said(door, "CARE", ((*soap, *basic("few").items()), own)) == (200, "NotifyResponse")
-    assert await said(door, "CARE", notify_request(COPY, port.proof(COPY))) == (200, "NotifyResponse")
+    assert await said(door, "CARE", notify_request(COPY, port.proof(NODE, COPY))) == (200, "NotifyResponse")
     assert await said(door, "CARE", notify_request(COPY, "forged")) == (403, "NotProven")
     assert len(port.notified) == 2

@@ -2,16 +2,20 @@
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.doors.fake_implicit import FakeImplicit, ask, gate, small_world
+from tests.broker.test_pull_points import running
+from tests.doors.fake_implicit import WORLD, FakeImplicit, ask, gate, guarded, small_world
 
+from tocsin.broker.caller import NODE
 from tocsin.doors.application import doors
 from tocsin.model.access import Principal, Right
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName
 from tocsin.model.notification import Payload
+from tocsin.semantics.interest.changes import PutService
 from tocsin.wire.asgi import Application
 
 FEW = Principal("few", (Right("publish", TopicIs(((QName("", "Disaster-Info"), QName("", "Earthquake")),))),))
@@ -23,9 +27,8 @@ def port() -> FakeImplicit:
     return FakeImplicit(small_world())
 
 
-def opened(port: FakeImplicit, *principals: Principal) -> Application:
-    at = gate(port, *principals)
-    return doors(at.broker, at)
+def opened(port: FakeImplicit) -> Application:
+    return doors(gate(port))
 
 
 async def call(
@@ -159,21 +162,27 @@ async def test_what_became_of_it(port: FakeImplicit) -> None:
     assert (await call(door, "GET", "/api/disseminations/m1?wait=soon"))[0] == 400
 
 
-async def test_who_may(port: FakeImplicit) -> None:
+async def test_who_may(tmp_path: Path) -> None:
     """Notifiers are for who manages everything; to publish, and to know what came of it, the topic decides."""
-    door = opened(port, FEW, ALL)
     made = {"name": "A", "categories": ["Global"], "by": "somebody else"}
     quake, info = ({"topic": each, "data": 1} for each in ("Earthquake", "Disaster Info"))
-    assert (await call(door, "GET", "/api/notifiers"))[0] == 401
-    assert (await call(door, "POST", "/api/notifiers", made, "few"))[0] == 403
-    assert (await call(door, "POST", "/api/notifiers", made, "all"))[0] == 201
-    assert (await call(door, "DELETE", "/api/notifiers/A", who="few"))[0] == 403
-    assert (await call(door, "DELETE", "/api/notifiers/A?by=x", who="all"))[0] == 204
-    assert port.asked_by == ["all", "all"]
-    assert (await call(door, "POST", "/api/notifiers/IDER/publish", quake, "few"))[0] == 202
-    assert (await call(door, "POST", "/api/notifiers/IDER/publish", info, "few"))[0] == 403
-    assert (await call(door, "POST", "/api/notifiers/IDER/publish", info, "all"))[0] == 202
-    seen = {who: (await call(door, "GET", "/api/disseminations", who=who))[2]["items"] for who in ("few", "all")}
-    assert {who: [row["id"] for row in rows] for who, rows in seen.items()} == {"few": ["m1"], "all": ["m1", "m2"]}
-    assert (await call(door, "GET", "/api/disseminations/m1", who="few"))[0] == 200
-    assert (await call(door, "GET", "/api/disseminations/m2", who="few"))[0] == 403
+    async with running(tmp_path) as node:
+        await node.implicit.change_world(NODE, [each for each in WORLD if not isinstance(each, PutService)], "")
+        door = doors(guarded(node, FEW, ALL))
+        assert (await call(door, "GET", "/api/notifiers"))[0] == 401
+        assert (await call(door, "POST", "/api/notifiers", made, "few"))[0] == 403
+        assert (await call(door, "POST", "/api/notifiers", made, "all"))[0] == 201
+        assert (await call(door, "DELETE", "/api/notifiers/A", who="few"))[0] == 403
+        assert (await call(door, "DELETE", "/api/notifiers/A?by=x", who="all"))[0] == 204
+        history = await node.implicit.world_history(NODE, 4, 100)
+        assert history and {each.by for each in history} == {"all"}
+        await call(door, "POST", "/api/notifiers", made | {"name": "IDER"}, "all")
+        first = await call(door, "POST", "/api/notifiers/IDER/publish", quake, "few")
+        assert (await call(door, "POST", "/api/notifiers/IDER/publish", info, "few"))[0] == 403
+        second = await call(door, "POST", "/api/notifiers/IDER/publish", info, "all")
+        assert (first[0], second[0]) == (202, 202)
+        one, other = first[2]["id"], second[2]["id"]
+        seen = {who: (await call(door, "GET", "/api/disseminations", who=who))[2]["items"] for who in ("few", "all")}
+        assert {who: {row["id"] for row in rows} for who, rows in seen.items()} == {"few": {one}, "all": {one, other}}
+        assert (await call(door, "GET", f"/api/disseminations/{one}", who="few"))[0] == 200
+        assert (await call(door, "GET", f"/api/disseminations/{other}", who="few"))[0] == 403

@@ -10,6 +10,7 @@ import pytest
 from starlette.websockets import WebSocket
 from tests.broker.test_pull_points import FORM, running, say
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.doors.api import sockets
 from tocsin.doors.api import streams as visits
@@ -59,16 +60,16 @@ async def heard(client: Client, count: int) -> None:
 
 
 async def lasts_longer(node: Node, name: str) -> None:
-    before = node.subscription(name).expires
+    before = node.subscriptions.get(NODE, name).expires
     assert before is not None
     async with asyncio.timeout(10):
-        while (node.subscription(name).expires or 0) <= before:
+        while (node.subscriptions.get(NODE, name).expires or 0) <= before:
             await asyncio.sleep(0.001)
 
 
 async def test_a_subscription_lasts_while_its_client_is_slow(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
-        visit = await Visit.begin(node, None)
+        visit = await Visit.begin(node, NODE, None)
         async with talking(visit) as client:
             await say(node, "a", 1, 2, 3)
             await heard(client, 2)
@@ -76,31 +77,31 @@ async def test_a_subscription_lasts_while_its_client_is_slow(tmp_path: Path) -> 
             await lasts_longer(node, visit.pull_point)
             client.said.put_nowait('{"ack": 1}')
             await heard(client, 3)
-            assert node.pull_point(visit.pull_point).handed_to == 1
+            assert visit.handed_to() == 1
         await visit.end()
 
 
 @pytest.mark.parametrize("messages", [0, 3])
 async def test_a_mailbox_lasts_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, messages: int) -> None:
     async with running(tmp_path, pull_idle=1000.0) as node:
-        box = await node.create_pull_point(CreatePullPoint(FORM))
+        box = await node.pull_points.create(NODE, CreatePullPoint(FORM))
         headers = (("content-type", "text/plain"),)
         for number in range(messages):
-            await node.publish(f"/broker/pullpoints/{box.id}", "raw", headers, b"%d" % number)
-        async with talking(Visit(node, box.id)) as client:
+            await node.publishing.publish(NODE, f"/broker/pullpoints/{box.id}", "raw", headers, b"%d" % number)
+        async with talking(Visit(node, NODE, box.id)) as client:
             await heard(client, min(messages, 2))
             later = Instant(cast(int, box.expires) - 400 * 10**9)
-            monkeypatch.setattr(node, "now", lambda: later)
+            monkeypatch.setattr(node.pull_points, "_now", lambda: later)
             await lasts_longer(node, box.id)
 
 
 async def test_who_has_no_room_is_told_that_the_broker_ends(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
-        visit = await Visit.begin(node, None)
+        visit = await Visit.begin(node, NODE, None)
         async with talking(visit) as client, asyncio.timeout(10):
             await say(node, "a", 1, 2, 3)
             await heard(client, 2)
-            node.pulling.stop_waiting()
+            node.stop_waiting()
             while client.closed is None:
                 await asyncio.sleep(0.001)
         assert client.closed == "the broker ends"

@@ -8,7 +8,8 @@ from urllib.parse import quote, urlencode
 import pytest
 from tests.doors.world_door import BASE, Door, Keeper, Said
 
-from tocsin.documents.ports.implicit_port import Changes, Running
+from tocsin.broker.caller import NODE, Caller
+from tocsin.routing.implicit.services import Changes, Running
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutService, PutTopic
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
@@ -136,7 +137,7 @@ async def test_services_that_tell_each_other_can_be_loaded_and_replaced() -> Non
 
 
 async def test_a_notifier_that_runs_is_not_replaced_by_a_document(door: Door) -> None:
-    await door.keeper.change_world([PutService(NOTIFIER)], "")
+    await door.keeper.change_world(NODE, [PutService(NOTIFIER)], "")
     assert (await door("PUT", "/api/world", PLAIN)).json["changed"] == 0
     without = PLAIN | {"services": {"IDER": ["Research"]}}
     checked(await door("PUT", "/api/world?replace=true", without), 409, "TV", "notifiers remove")
@@ -288,7 +289,7 @@ async def test_a_service_whose_notifier_is_elsewhere(door: Door) -> None:
 
 
 async def test_a_service_with_a_notifier_here_keeps_its_place(door: Door) -> None:
-    await door.keeper.change_world([PutService(NOTIFIER)], "")
+    await door.keeper.change_world(NODE, [PutService(NOTIFIER)], "")
     door.keeper.running.append(Running(NOTIFIER, "its-subscription", 0, 0))
     changed = (await door("PUT", "/api/world/services/TV", {"categories": ["Research"]})).json
     assert (changed["categories"], changed["node"], changed["address"]) == (["Research"], BASE, NOTIFIER.address)
@@ -297,12 +298,12 @@ async def test_a_service_with_a_notifier_here_keeps_its_place(door: Door) -> Non
     )
     checked(await door("DELETE", "/api/world/services/TV"), 409, "notifiers remove")
     elsewhere = Service("AP", ("Media",), notifier="http://gone.example/notifiers/AP", node="http://gone.example")
-    await door.keeper.change_world([PutService(elsewhere)], "")
+    await door.keeper.change_world(NODE, [PutService(elsewhere)], "")
     assert (await door("DELETE", "/api/world/services/AP")).status == 204
 
 
 async def test_a_part_of_a_service_is_changed_while_its_notifier_runs(door: Door) -> None:
-    await door.keeper.change_world([PutService(NOTIFIER)], "")
+    await door.keeper.change_world(NODE, [PutService(NOTIFIER)], "")
     door.keeper.running.append(Running(NOTIFIER, "its-subscription", 0, 0))
     place = "/api/world/services/TV"
     given = {"qualities": {"price": 2, "speed": 1}, "policies": ["live"], "tells": {"Earthquake": "IDER"}, "by": "ann"}
@@ -342,9 +343,9 @@ async def test_what_is_checked_is_the_world_that_is_changed(door: Door, monkeypa
     """Its notifier comes while somebody writes to the service: what was there before counts for nothing."""
     version, change = door.keeper.kept.version, door.keeper.change_world
 
-    async def after_another(changes: Changes, by: str) -> int:
-        await change([PutService(NOTIFIER)], "node")
-        return await change(changes, by)
+    async def after_another(caller: Caller, changes: Changes, by: str) -> int:
+        await change(NODE, [PutService(NOTIFIER)], "node")
+        return await change(caller, changes, by)
 
     monkeypatch.setattr(door.keeper, "change_world", after_another)
     changed = (await door("PUT", "/api/world/services/TV", {"categories": ["Research"]})).json
@@ -426,7 +427,7 @@ async def test_long_lists_come_in_pages(what: str) -> None:
     changes += [PutService(Service(f"s{number}", ("c1",))) for number in range(7)]
     changes += [PutEdge(Edge(f"c{number}", "t1", "c2")) for number in range(7)]
     keeper = Keeper()
-    await keeper.change_world(changes, "")
+    await keeper.change_world(NODE, changes, "")
     found = [page async for page in pages(Door(keeper), f"/api/world/{what}", 3)]
     assert [len(page) for page in found][:-1] == [3] * (len(found) - 1)
     names = [str(each) for each in itertools.chain(*found)]

@@ -6,11 +6,12 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tocsin.documents.ports.implicit_port import Changes, Running
-from tocsin.documents.ports.port import Broker
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
 from tocsin.doors.api.api import api
 from tocsin.doors.gate import Gate
 from tocsin.model.identity import Instant
+from tocsin.routing.implicit.services import Changes, Running
 from tocsin.semantics.interest.changes import Change, Changing
 from tocsin.semantics.interest.world import World
 from tocsin.wire.asgi import Message
@@ -26,10 +27,10 @@ class Keeper:
         self.history: list[Changing] = []
         self.running: list[Running] = []
 
-    def world(self) -> World:
+    def world(self, caller: Caller) -> World:
         return self.kept
 
-    async def change_world(self, changes: Changes, by: str) -> int:
+    async def change_world(self, caller: Caller, changes: Changes, by: str) -> int:
         tried = World.of(self.kept.changes())
         made = changes(self.kept) if callable(changes) else changes
         for change in made:
@@ -39,14 +40,16 @@ class Keeper:
             self.history.append(Changing(self.kept.version, Instant(10**18), by, change))
         return self.kept.version
 
-    def notifiers(self) -> Sequence[Running]:
+    def notifiers(self, caller: Caller) -> Sequence[Running]:
         return self.running
 
-    async def world_history(self, after: int, limit: int) -> Sequence[Changing]:
+    async def world_history(self, caller: Caller, after: int, limit: int) -> Sequence[Changing]:
         return [each for each in self.history if each.version > after][:limit]
 
 
-class Node:
+class FakeNode:
+    """The part of a node that is asked here."""
+
     base_url, body_limit = BASE, 1 << 20
 
     def __init__(self, keeper: Keeper) -> None:
@@ -73,7 +76,7 @@ class Said(NamedTuple):
 class Door:
     def __init__(self, keeper: Keeper) -> None:
         self.keeper = keeper
-        self._application = api(Gate(cast(Broker, Node(keeper))))
+        self._application = api(Gate(cast(Node, FakeNode(keeper))))
 
     async def __call__(self, method: str, path: str, body: object = b"", **headers: str) -> Said:
         """`body` is sent as JSON unless it is bytes."""

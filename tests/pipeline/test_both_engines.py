@@ -4,7 +4,7 @@ import asyncio
 from contextlib import closing
 from itertools import pairwise
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -16,12 +16,14 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.pipeline.as_of import AsOf, open_store
 from tocsin.pipeline.hop import hop
+from tocsin.store.judge.judge import Judges
 from tocsin.store.log.reader import LogReader
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder
 
 Places = dict[str, list[tuple[int, int]]]
+nobody: Any = None  # what is found is not sent
 
 
 def by_hops(recorder: "Recorder", chance: Random) -> Places:
@@ -39,8 +41,8 @@ def by_hops(recorder: "Recorder", chance: Random) -> Places:
 
 async def by_queues(recorder: "Recorder") -> Places:
     store, base_url = open_store(recorder.data)
-    with closing(store), closing(LogReader(recorder.data / "log")) as log:
-        engine, found = EmbeddedEngine(Flow(base_url), store, log), Places()
+    with closing(store), closing(LogReader(recorder.data / "log")) as log, closing(Judges()) as judges:
+        engine, found = EmbeddedEngine(Flow(base_url), store, log, judges, nobody), Places()
         for name in {each.subscription.id for each in recorder.records if isinstance(each, Changed)}:
             after = (store.history(name)[0].subscription.since.offset, -1)
             while page := await engine.backlog(SubscriptionId(name), after, 50):

@@ -12,6 +12,7 @@ from tests.whole.shell import document
 from tests.whole.sink import Sink
 
 from tocsin.broker.engines.outbox import OutboxEngine
+from tocsin.broker.engines.retention import Retention
 from tocsin.broker.node import Node
 from tocsin.broker.settings import DeliverySettings, Limits, Listen, LogSettings, Settings
 from tocsin.model.delivery import Delivery
@@ -78,6 +79,11 @@ def _deliveries(data: Path, log: LogReader, start: int, end: int) -> Iterator[De
         for seen in hop(log.frames(start, end), standing, customise=True, log=log):
             for told in seen.told:
                 yield from told.deliveries
+
+
+async def retain(node: Node) -> None:
+    """Now, not when it is due."""
+    await Retention(node.journal.log, node.engine, node.settlement, node.settings, node.now).retain()
 
 
 @asynccontextmanager

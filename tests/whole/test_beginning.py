@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.whole.life import ENGINES, Engine, living
+from tests.whole.life import ENGINES, Engine, living, retain
 from tests.whole.shell import document, records, wait_until
 from tests.whole.sink import Say, Sink
 
-from tocsin.broker.engines.retention import retain
-from tocsin.broker.engines.sending import Sending
+from tocsin.broker.engines.settlement import Settlement
 from tocsin.mediation.times import timestamp
 from tocsin.model.identity import Instant, after
 from tocsin.wire.http_client import HttpClient
@@ -74,7 +73,7 @@ async def test_what_is_gone_is_gone(engine: Engine, tmp_path: Path, http: HttpCl
         for number in range(60):
             await life.publish(number)
         await retain(life.node)
-        first = life.node.log.segments()[0].first
+        first = life.node.journal.log.segments()[0].first
         assert first > 0
         name = await life.subscribe("a", {"offset": 0})
         assert document((await life.api(f"/{name}", method="GET")).body)["since"] == first
@@ -88,7 +87,7 @@ async def test_a_crash_while_it_catches_up(
 ) -> None:
     """Killed before anything was saved: the change is met again, and so is what was before it."""
     with monkeypatch.context() as patch:
-        patch.setattr(Sending, "save", nothing)
+        patch.setattr(Settlement, "save", nothing)
         async with living(tmp_path, engine, http, sink, attempts=1000) as life:
             await life.publish(*range(10))
             sink.script = lambda received: Say(503)
@@ -117,5 +116,5 @@ async def test_a_restart_while_it_catches_up(engine: Engine, tmp_path: Path, htt
         assert life.got("a") == list(range(5, 12))
 
 
-async def nothing(sending: Sending) -> None:
+async def nothing(settlement: Settlement) -> None:
     """Stands for a checkpoint that the end of the process prevented."""

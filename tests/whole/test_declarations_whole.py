@@ -19,6 +19,7 @@ from tests.whole.sink import Sink
 from tests.whole.test_direct import Disk, disk
 
 from tocsin.broker import kernels, node
+from tocsin.broker.caller import NODE
 from tocsin.broker.declarations import checks as declaration_checks
 from tocsin.model.access import Right
 from tocsin.model.declarations import Hierarchy, Producer, Withdrawn
@@ -64,14 +65,14 @@ async def test_each_notification_meets_what_was_declared_before_it(
         for name, asked in (("type", "alert"), ("producer", "category:care")):
             assert (await subscribe(life, name, **{name: asked})).status == 201
         await life.publish(1)
-        await life.node.declare(Hierarchy("types", (("t", ("warning",)), ("warning", ("alert",)))))
-        await life.node.declare(Producer("/s", ("hospital",)))
+        await life.node.declarations.declare(NODE, Hierarchy("types", (("t", ("warning",)), ("warning", ("alert",)))))
+        await life.node.declarations.declare(NODE, Producer("/s", ("hospital",)))
         await life.publish(2)
-        await life.node.declare(Hierarchy("categories", (("hospital", ("care",)),)))
+        await life.node.declarations.declare(NODE, Hierarchy("categories", (("hospital", ("care",)),)))
         await life.publish(3)
-        await life.node.declare(Hierarchy("types", ()))
+        await life.node.declarations.declare(NODE, Hierarchy("types", ()))
         await life.publish(4)
-        await life.node.declare(Withdrawn("producer", "/s"))
+        await life.node.declarations.declare(NODE, Withdrawn("producer", "/s"))
         await life.publish(5)
         await wait_until(lambda: life.got("producer") == [3, 4], "those of its category")
         await wait_until(lambda: life.got("type") == [2, 3], "those of its type")
@@ -84,12 +85,12 @@ async def test_each_notification_meets_what_was_declared_before_it(
 async def test_a_pull_point_is_fed_by_what_was_declared_too(tmp_path: Path, http: HttpClient, sink: Sink) -> None:
     async with living(tmp_path, "embedded", http, sink) as life:
         await life.publish(1)
-        await life.node.declare(Hierarchy("types", (("t", ("alert",)),)))
+        await life.node.declarations.declare(NODE, Hierarchy("types", (("t", ("alert",)),)))
         await life.publish(2)
         asked = {"filters": [TYPED], "from": {"offset": 0}}
         made = document((await call(http, "POST", f"{life.node.base_url}/api/pullpoints", asked)).body)
         await life.publish(3)
-        await life.node.declare(Hierarchy("types", ()))
+        await life.node.declarations.declare(NODE, Hierarchy("types", ()))
         await life.publish(4)
         found = list[int]()
         while len(found) < 2:
@@ -131,15 +132,15 @@ async def test_what_waits_for_the_disk_counts_for_those_who_come_after(
 ) -> None:
     async with living(tmp_path, "embedded", http, sink, mode="direct") as life:
         with disk.busy():
-            declaring = asyncio.create_task(life.node.declare(SPACE))
-            await wait_until(lambda: life.node._waiting, "it waits")
-            assert not life.node.known.spaces
+            declaring = asyncio.create_task(life.node.declarations.declare(NODE, SPACE))
+            await wait_until(lambda: life.node.journal.waiting, "it waits")
+            assert not life.node.declarations.known.spaces
             subscribing = asyncio.create_task(subscribe(life, "a", content_topic="weather:>3"))
-            await wait_until(lambda: life.node._changing, "a box in it waits as well")
+            await wait_until(lambda: life.node.standing.changing, "a box in it waits as well")
             with pytest.raises(Refusal, match="cannot be withdrawn"):
-                await life.node.declare(Withdrawn("space", "weather"))
+                await life.node.declarations.declare(NODE, Withdrawn("space", "weather"))
             publishing = asyncio.create_task(life.post(1, contenttopic="weather:4"))
-            await wait_until(lambda: len(life.node._waiting) == 3, "and what lies in it")
+            await wait_until(lambda: len(life.node.journal.waiting) == 3, "and what lies in it")
         await declaring
         assert ((await subscribing).status, (await publishing).status) == (201, 202)
         await wait_until(lambda: life.got("a") == [1], "in the order of the log")
@@ -151,12 +152,12 @@ async def test_what_did_not_get_to_the_disk_is_not_known(
     async with living(tmp_path, "embedded", http, sink) as life:
         disk.full = True
         with pytest.raises(Refusal) as refusal:
-            await life.node.declare(SPACE)
-        assert refusal.value.reason == "cannot-store" and not life.node.known.spaces
+            await life.node.declarations.declare(NODE, SPACE)
+        assert refusal.value.reason == "cannot-store" and not life.node.declarations.known.spaces
         disk.full = False
         assert (await subscribe(life, "a", content_topic="weather:>3")).status == 400
-        await life.node.declare(SPACE)
-        assert life.node.known.spaces == {"weather": SPACE}
+        await life.node.declarations.declare(NODE, SPACE)
+        assert life.node.declarations.known.spaces == {"weather": SPACE}
     declared = [each.what for each in records(tmp_path) if isinstance(each, Declared)]
     assert declared == [SPACE]
 
@@ -168,8 +169,13 @@ async def test_the_same_said_at_once_is_on_disk_for_all_who_said_it(
         path = f"{life.node.base_url}/api/spaces/weather"
         with disk.busy():
             asked = [asyncio.create_task(call(http, "PUT", path, WEATHER)) for _ in range(8)]
-            await wait_until(lambda: life.node._waiting, "one of them waits")
-            again = [asyncio.create_task(life.node.declare(life.node._ahead.spaces["weather"])) for _ in range(3)]
+            await wait_until(lambda: life.node.journal.waiting, "one of them waits")
+            again = [
+                asyncio.create_task(
+                    life.node.declarations.declare(NODE, life.node.declarations.ahead.spaces["weather"])
+                )
+                for _ in range(3)
+            ]
             await asyncio.sleep(0)
             assert not any(each.done() for each in again), "nothing is on disk yet"
         await asyncio.gather(*again)
@@ -182,14 +188,14 @@ async def test_the_same_said_at_once_fails_for_all_who_said_it(
 ) -> None:
     async with living(tmp_path, "embedded", http, sink) as life:
         with disk.busy():
-            asked = [asyncio.create_task(life.node.declare(SPACE)) for _ in range(3)]
-            await wait_until(lambda: life.node._waiting, "one of them waits")
+            asked = [asyncio.create_task(life.node.declarations.declare(NODE, SPACE)) for _ in range(3)]
+            await wait_until(lambda: life.node.journal.waiting, "one of them waits")
             disk.full = True
         found = await asyncio.gather(*asked, return_exceptions=True)
         assert [each.reason for each in found if isinstance(each, Refusal)] == ["cannot-store"] * 3
         disk.full = False
-        await life.node.declare(SPACE)
-        assert life.node.known.spaces == {"weather": SPACE}
+        await life.node.declarations.declare(NODE, SPACE)
+        assert life.node.declarations.known.spaces == {"weather": SPACE}
 
 
 @pytest.mark.parametrize("name", ["a%ff", "a%00", "a%0A", "a%7F", "%C2%80"])
@@ -200,7 +206,9 @@ async def test_a_path_names_what_it_says_or_nothing(tmp_path: Path, http: HttpCl
             assert answer.status == 400 and "the path" in document(answer.body)["detail"]
         exact = f"urn:x{quote('/a//b/?é%20', safe='')}"
         found = await declare(http, life.node.base_url, f"producers/{exact}", {})
-        assert found["address"] == "urn:x/a//b/?é%20" and list(life.node.known.producers) == [found["address"]]
+        assert found["address"] == "urn:x/a//b/?é%20" and list(life.node.declarations.known.producers) == [
+            found["address"]
+        ]
 
 
 async def test_a_large_hierarchy_lets_others_go_on(
@@ -210,12 +218,12 @@ async def test_a_large_hierarchy_lets_others_go_on(
         parents = tuple((f"{{urn:x}}type-{at}", (f"{{urn:x}}type-{at // 2}",)) for at in range(2, 45_000))
         checked = threading.Event()
         monkeypatch.setattr(declaration_checks, "cycle_in", lambda _: checked.wait(10) and None)
-        declaring = asyncio.create_task(life.node.declare(Hierarchy("types", parents)))
+        declaring = asyncio.create_task(life.node.declarations.declare(NODE, Hierarchy("types", parents)))
         assert (await call(http, "GET", f"{life.node.base_url}/api/spaces")).status == 200
         assert not declaring.done()
         checked.set()
         await declaring
-        assert len(life.node.known.types) == len(parents)
+        assert len(life.node.declarations.known.types) == len(parents)
 
 
 async def test_kernels_are_ready_before_a_space_is_known_and_others_go_on_meanwhile(
@@ -225,13 +233,13 @@ async def test_kernels_are_ready_before_a_space_is_known_and_others_go_on_meanwh
     monkeypatch.setattr(kernels, "_ready", [])
     monkeypatch.setattr(kernels, "warm", lambda _: {"boxes": 2.0} if compiled.wait(10) else {})
     async with living(tmp_path, "embedded", http, sink, told) as life:
-        await life.node.declare(Hierarchy("types", (("t", ("alert",)),)))
-        declaring = asyncio.create_task(life.node.declare(SPACE))
+        await life.node.declarations.declare(NODE, Hierarchy("types", (("t", ("alert",)),)))
+        declaring = asyncio.create_task(life.node.declarations.declare(NODE, SPACE))
         assert (await call(http, "GET", f"{life.node.base_url}/api/spaces")).status == 200
-        assert not declaring.done() and not life.node.known.spaces
+        assert not declaring.done() and not life.node.declarations.known.spaces
         compiled.set()
         await declaring
-        assert life.node.known.spaces and len(told) == 1
+        assert life.node.declarations.known.spaces and len(told) == 1
     kernels._ready.clear()
     async with living(tmp_path, "embedded", http, sink, told):
         assert told == ["compiled for this machine, in 2.0 s: the kernels for boxes"] * 2
@@ -337,11 +345,11 @@ async def test_a_service_that_left_and_was_not_told_of_is_withdrawn_at_the_next_
         for name in ("CARE", "USGS"):
             service = {"categories": ["care"], "address": f"http://{name}"}
             await declare(http, life.node.base_url, f"world/services/{name}", service)
-        left = Changing(life.node.implicit.world().version + 1, life.node.now(), "", RemoveService("CARE"))
+        left = Changing(life.node.implicit.world(NODE).version + 1, life.node.now(), "", RemoveService("CARE"))
     before = len(records(tmp_path))
     with closing(Store.open(tmp_path / "tocsin.db")) as store:
         store.implicit.add_changes([left])
     for _ in range(2):
         async with living(tmp_path, "embedded", http, sink) as life:
-            assert list(life.node.known.producers) == ["http://USGS"]
+            assert list(life.node.declarations.known.producers) == ["http://USGS"]
         assert len(records(tmp_path)) == before + 1, "once, and nothing else"

@@ -77,7 +77,7 @@ async def test_consumers_hear_of_it_before_it_is_on_disk_and_its_publisher_does_
             await wait_until(lambda: life.got("a") == [1], "it is told")
             assert not waiting[0].done()
             matched_to, lanes = saved(life)
-            assert matched_to == life.node.log.durable == 1 and all(place < (1, 0) for place in lanes.values())
+            assert matched_to == life.node.journal.log.durable == 1 and all(place < (1, 0) for place in lanes.values())
         assert (await waiting[0]).status == 202
         await life.publish(2)
         await wait_until(lambda: life.got("a") == [1, 2], "once each")
@@ -93,9 +93,9 @@ async def test_a_change_counts_when_it_is_on_disk_and_order_is_kept(
             first = posted(life, 1)
             await wait_until(lambda: life.got("a") == [0, 1], "it is told")
             subscribing = asyncio.create_task(life.subscribe("b"))
-            await wait_until(lambda: life.node._changing, "the change waits for the disk")
+            await wait_until(lambda: life.node.standing.changing, "the change waits for the disk")
             then = posted(life, 2)
-            await wait_until(lambda: len(life.node._waiting) == 3, "and so does what follows")
+            await wait_until(lambda: len(life.node.journal.waiting) == 3, "and so does what follows")
         await asyncio.gather(*first, subscribing, *then)
         await wait_until(lambda: life.got("b") == [2], "whoever came before it has it")
         await wait_until(lambda: life.got("a") == [0, 1, 2], "in order, once each")
@@ -113,11 +113,11 @@ async def test_what_failed_was_sent_and_what_takes_its_place_is_not_lost(
         disk.full = True
         with disk.busy():
             lost = posted(life, *range(1, 9))
-            await wait_until(lambda: len(life.node._waiting) == 8, "all wait for the disk")
+            await wait_until(lambda: len(life.node.journal.waiting) == 8, "all wait for the disk")
             await wait_until(lambda: len(life.got("a")) > 2 and len(life.got("b")) > 2, "what will fail is told")
         assert {each.status for each in await asyncio.gather(*lost)} == {503}
         disk.full = False
-        assert saved(life)[0] <= life.node.log.durable == 3
+        assert saved(life)[0] <= life.node.journal.log.durable == 3
         sink.script = lambda received: Say()
         await life.publish(*range(10, 20))
         await wait_until(lambda: 19 in life.got("a") and 19 in life.got("b"), "it goes on")
@@ -135,7 +135,7 @@ async def test_a_queue_that_overflows_finds_the_rest_in_the_log(
         await life.subscribe("a")
         with disk.busy():
             waiting = posted(life, *range(1, 31))
-            await wait_until(lambda: len(life.node._waiting) == 30, "all wait for the disk")
+            await wait_until(lambda: len(life.node.journal.waiting) == 30, "all wait for the disk")
             await wait_until(lambda: len(life.got("a")) >= 2, "the first are told")
         await asyncio.gather(*waiting)
         await wait_until(lambda: len(life.got("a")) == 30, "all are told")

@@ -8,8 +8,9 @@ from tests.whole.shell import wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.speech import wse_subscribe
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.consumers.end_notices import EndNotices
-from tocsin.broker.engines.sending import own_lanes
+from tocsin.broker.engines.settlement import own_lanes
 from tocsin.mediation.operations import Ended
 from tocsin.model.identity import Pairs
 from tocsin.model.subscription import Endpoint
@@ -25,8 +26,7 @@ def listen(life: Life) -> None:
         words = f"{ended.subscription.id} {ended.status} {ended.address.removeprefix(base_url)} {ended.reason}"
         return Endpoint(life.sink.url("end")), (("Content-Type", "text/plain"),), words.encode()
 
-    life.node.sending.notices = EndNotices(write)
-    life.node.sending.notices.deliverer = life.node.engine.deliverer
+    life.node.standing._notices = EndNotices(life.node.engine.deliverer, write)
 
 
 def said(life: Life) -> list[str]:
@@ -45,7 +45,7 @@ async def test_who_cancels_tells_and_who_unsubscribes_knows(
         expected = f"{other} SourceCancelling /broker/subscriptions/{other} it was cancelled at the broker"
         await wait_until(lambda: said(life) == [expected], "the other one is told")
         assert (await life.api(f"/{other}", method="GET")).status == 404
-        assert not life.node.dead_letters(0, 9, None)
+        assert not life.node.dead_letters.page(NODE, 0, 9, None)
 
 
 async def test_it_is_tried_again_and_given_up_without_a_trace(
@@ -59,7 +59,7 @@ async def test_it_is_tried_again_and_given_up_without_a_trace(
         assert own_lanes(deliverer.unsettled()) == {}
         await wait_until(lambda: len(said(life)) == 3, "three tries")
         await wait_until(lambda: not deliverer._lanes, "and no more")
-        assert not life.node.dead_letters(0, 9, None)
+        assert not life.node.dead_letters.page(NODE, 0, 9, None)
 
 
 async def test_so_many_dead_letters_in_a_row_end_it(
@@ -70,7 +70,7 @@ async def test_so_many_dead_letters_in_a_row_end_it(
         sink.script = lambda received: Say(400) if received.path == "/a" else Say()
         name = await life.subscribe("a")
         await life.publish(1, 2)
-        await wait_until(lambda: len(life.node.dead_letters(0, 9, None)) == 2, "two are dead")
+        await wait_until(lambda: len(life.node.dead_letters.page(NODE, 0, 9, None)) == 2, "two are dead")
         sink.script = lambda received: Say()
         await life.publish(3)
         await wait_until(lambda: life.got("a")[-1] == 3, "one is delivered")
@@ -90,8 +90,8 @@ async def test_without_the_setting_it_goes_on(engine: Engine, tmp_path: Path, ht
         sink.script = lambda received: Say(400)
         name = await life.subscribe("a")
         await life.publish(*range(20))
-        await wait_until(lambda: len(life.node.dead_letters(0, 99, None)) == 20, "all are dead")
-        assert life.node.sending.in_a_row.over() == {} and said(life) == []
+        await wait_until(lambda: len(life.node.dead_letters.page(NODE, 0, 99, None)) == 20, "all are dead")
+        assert life.node.settlement.in_a_row.over() == {} and said(life) == []
         assert (await life.api(f"/{name}", method="GET")).status == 200
 
 
@@ -106,8 +106,8 @@ async def test_in_the_words_of_ws_eventing(engine: Engine, tmp_path: Path, http:
         body = body.replace(b"<w:Delivery ", end_to.encode() + b"<w:Delivery ", 1)
         for _ in range(2):
             assert (await http.request("POST", f"{life.node.base_url}/broker", headers, body)).status == 200
-        lapsed, cancelled = (each.id for each in life.node.subscriptions("", 9))
-        await life.node.end(life.node.subscription(lapsed), "expired")
+        lapsed, cancelled = (each.id for each in life.node.subscriptions.page(NODE, "", 9))
+        await life.node.standing.expire(life.node.standing.get(lapsed))
         assert (await life.api(f"/{cancelled}?cancel=true", method="DELETE")).status == 204
         await wait_until(lambda: said(life), "it is told")
         (told,) = said(life)

@@ -15,6 +15,7 @@ from tests.whole.shell import BrokerProcess, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import manager_of, message, notify, wsn_subscribe
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.subscriptions.suspension import SUSPENDED
 from tocsin.mediation.operations import Start as Beginning
 from tocsin.mediation.operations import Subscribe
@@ -81,8 +82,8 @@ async def test_three_failures_suspend_it_and_others_are_told_all_the_same(
         await wait_until(lambda: notices(sink, "bad"), "its subscriber is told")
         assert found["reason"].encode() in notices(sink, "bad")[0]
         assert bad.encode() in notices(sink, "bad")[0]
-        await wait_until(lambda: len(life.node.dead_letters(0, 9, None)) == 3, "and has its dead letters")
-        letters = life.node.dead_letters(0, 9, None)
+        await wait_until(lambda: len(life.node.dead_letters.page(NODE, 0, 9, None)) == 3, "and has its dead letters")
+        letters = life.node.dead_letters.page(NODE, 0, 9, None)
         assert {each.delivery.match.subscription for each in letters} == {bad}
         assert all(each.reason.startswith(SUSPICIOUS) for each in letters), letters
         assert said == [f"subscription {bad} is suspended: {found['reason']}"]
@@ -90,8 +91,8 @@ async def test_three_failures_suspend_it_and_others_are_told_all_the_same(
         await wait_until(lambda: told(sink, "good") == 4, "the other one goes on")
         assert (await state_of(life, good))["state"] == "active"
         assert told(sink, "bad") == 0
-        await life.node.sending.save()
-        assert len(life.node.dead_letters(0, 9, None)) == 3
+        await life.node.settlement.save()
+        assert len(life.node.dead_letters.page(NODE, 0, 9, None)) == 3
     async with living(tmp_path, engine, http, sink) as life:
         assert (await state_of(life, bad))["reason"] == found["reason"], "after a restart, too"
         await publish_in(life, 5)
@@ -112,12 +113,12 @@ async def test_who_is_resumed_begins_anew_and_gets_its_dead_letters_if_asked(
         found = await state_of(life, name)
         assert (found["state"], found["reason"]) == ("active", "")
         await publish_in(life, 4, 5)
-        await wait_until(lambda: len(life.node.dead_letters(0, 9, None)) == 5, "two more")
+        await wait_until(lambda: len(life.node.dead_letters.page(NODE, 0, 9, None)) == 5, "two more")
         assert (await state_of(life, name))["state"] == "active"
-        assert await life.node.redrive(None) == 5
+        assert await life.node.dead_letters.redrive(NODE, None) == 5
         await wait_until(lambda: told(sink, "bad") == 5, "sent as they are: who tries again wants them sent")
         await publish_in(life, 6)
-        await wait_until(lambda: life.node.dead_letters(0, 9, None), "one more")
+        await wait_until(lambda: life.node.dead_letters.page(NODE, 0, 9, None), "one more")
         assert (await state_of(life, name))["state"] == "active", "there was a delivery between"
 
 
@@ -129,9 +130,9 @@ async def test_the_past_that_it_asked_for_fails_the_same_way(
         await publish_in(life, 1, 2, 3)
         form, filters = Form("wsn-1.3", "1.2", "2005-08"), (Content("xpath", DEEP),)
         asked = Subscribe(Endpoint(sink.url("bad")), None, form, filters, None, Beginning(offset=0))
-        name = (await life.node.subscribe(asked)).id
+        name = (await life.node.subscriptions.subscribe(NODE, asked)).id
         life.match()
-        await wait_until(lambda: len(life.node.dead_letters(0, 9, None)) == 3, "three dead letters")
+        await wait_until(lambda: len(life.node.dead_letters.page(NODE, 0, 9, None)) == 3, "three dead letters")
         assert (await suspended(life, name))["reason"].startswith(OFTEN)
 
 

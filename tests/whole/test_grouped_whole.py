@@ -13,6 +13,7 @@ from tests.whole.shell import document, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.test_outbox_whole import Matcher, published
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.settings import DeliverySettings, Listen, Settings
 from tocsin.client import Received
@@ -41,7 +42,7 @@ async def running(data: Path, engine: Literal["embedded", "spark"]) -> AsyncIter
 
 async def grouped(node: Node, consumer: str, together: int, secret: str | None = None) -> Subscription:
     form = Form("cloudevents", together=together)
-    return await node.subscribe(Subscribe(Endpoint(consumer, secret=secret), None, form, (), None))
+    return await node.subscriptions.subscribe(NODE, Subscribe(Endpoint(consumer, secret=secret), None, form, (), None))
 
 
 def groups(sink: Sink) -> list[list[int]]:
@@ -67,7 +68,7 @@ async def test_the_embedded_engine_sends_what_waits_in_batches(tmp_path: Path, s
         assert groups(sink) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
         kinds = {dict(each.headers)["content-type"].partition(";")[0] for each in sink.received}
         assert kinds == {"application/cloudevents-batch+json"}
-        assert node.figures()["delivery"]["delivered"] == 10
+        assert node.figures(NODE)["delivery"]["delivered"] == 10
 
 
 async def test_the_outbox_is_sent_in_batches_too(tmp_path: Path, sink: Sink, http: HttpClient) -> None:
@@ -77,7 +78,7 @@ async def test_the_outbox_is_sent_in_batches_too(tmp_path: Path, sink: Sink, htt
             made = await grouped(node, sink.url("a"), 4)
             await held_back(node, made, http, 10)
             assert matcher.work() == 10
-            await wait_until(lambda: node.figures()["delivery"]["waiting"] == 10, "all wait")
+            await wait_until(lambda: node.figures(NODE)["delivery"]["waiting"] == 10, "all wait")
             node.engine.deliverer.release(made.id, "test")
             await wait_until(lambda: len(sink.received) == 3, "all are sent")
             await wait_until(lambda: matcher.left() == 0, "and cleared")
@@ -93,9 +94,9 @@ async def test_one_that_is_refused_is_the_only_dead_letter(tmp_path: Path, sink:
         made = await grouped(node, sink.url("a"), 5)
         await held_back(node, made, http, 5)
         node.engine.deliverer.release(made.id, "test")
-        await wait_until(lambda: node.figures()["delivery"]["delivered"] == 4, "the others are delivered")
-        await node.sending.save()
-        (letter,) = node.dead_letters(0, 10, made.id)
+        await wait_until(lambda: node.figures(NODE)["delivery"]["delivered"] == 4, "the others are delivered")
+        await node.settlement.save()
+        (letter,) = node.dead_letters.page(NODE, 0, 10, made.id)
         assert b">2<" in letter.delivery.body
         sink.script = lambda received: Say()
         answer = await call(http, "POST", f"{node.base_url}/api/dead-letters/redrive")
@@ -116,7 +117,7 @@ async def test_what_is_not_settled_is_sent_again_after_a_restart(tmp_path: Path,
 
 async def test_a_batch_is_signed_whole(tmp_path: Path, sink: Sink, http: HttpClient) -> None:
     async with running(tmp_path, "embedded") as node:
-        await node.add_secret(Secret("s", "hmac", KEY, Instant(1)), replace=False)
+        await node.consumers.add_secret(NODE, Secret("s", "hmac", KEY, Instant(1)), replace=False)
         made = await grouped(node, sink.url("a"), 3, "s")
         await held_back(node, made, http, 6)
         node.engine.deliverer.release(made.id, "test")

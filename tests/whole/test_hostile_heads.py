@@ -126,4 +126,4 @@ async def test_trailers_without_end_are_cut_off(node: Node, monkeypatch: pytest.
     head = by_hand.post(b"", "Transfer-Encoding: chunked", framing=False)
     body = b"%x\r\n%b\r\n0\r\nX: " % (len(GOOD), GOOD)
     assert await by_hand.speak(port_of(node), head, body, *[b"x" * 8192] * 40) == []
-    assert node.log.durable == 0
+    assert node.journal.log.durable == 0

@@ -15,6 +15,7 @@ from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.worlds import create, graph, node_of
 
+from tocsin.broker.caller import NODE
 from tocsin.client import Client, ClientError
 from tocsin.model.access import Right
 from tocsin.model.identity import Pairs
@@ -313,7 +314,7 @@ async def test_services_of_other_nodes_ask_and_answer_where_the_world_is(tmp_pat
         Client(one.base_url) as at_one,
         Client(two.base_url) as at_two,
     ):
-        await keeper.implicit.change_world(graph(("A", "B")), "operator")
+        await keeper.implicit.change_world(NODE, graph(("A", "B")), "operator")
         chair, voter = await create(two, "Chair", "A"), await create(one, "V1", "B")
         here = await create(keeper, "V2", "B")
         for name in ("V1", "V2"):

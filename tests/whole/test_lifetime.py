@@ -8,6 +8,7 @@ from tests.whole.life import ENGINES, Engine, Life, living
 from tests.whole.shell import document, wait_until
 from tests.whole.sink import Say, Sink
 
+from tocsin.broker.caller import NODE
 from tocsin.flow import flow
 from tocsin.mediation.dialects import customise
 from tocsin.mediation.times import timestamp
@@ -21,7 +22,7 @@ pytestmark = [pytest.mark.broker, pytest.mark.parametrize("engine", ENGINES)]
 
 
 def reasons(life: Life) -> list[tuple[int, str]]:
-    return [(each.attempts, each.reason) for each in life.node.dead_letters(0, 100, None)]
+    return [(each.attempts, each.reason) for each in life.node.dead_letters.page(NODE, 0, 100, None)]
 
 
 async def test_an_overdue_one_is_not_sent(engine: Engine, tmp_path: Path, http: HttpClient, sink: Sink) -> None:
@@ -33,7 +34,7 @@ async def test_an_overdue_one_is_not_sent(engine: Engine, tmp_path: Path, http: 
         await life.publish(3)
         await wait_until(lambda: life.got("a") == [2, 3], "those of use are told")
         await wait_until(lambda: reasons(life) == [(0, f"overdue: it expired at {gone}")], "the other is kept")
-        assert await life.node.redrive(None) == 1
+        assert await life.node.dead_letters.redrive(NODE, None) == 1
         await wait_until(lambda: life.got("a") == [2, 3, 1], "who asks for it gets it")
         await wait_until(lambda: not reasons(life), "it is no dead letter any more")
 
@@ -60,7 +61,7 @@ async def test_a_time_that_is_none_is_refused(engine: Engine, tmp_path: Path, ht
     async with living(tmp_path, engine, http, sink) as life:
         answer = await life.post(1, expirytime="soon")
         assert answer.status == 400 and "expirytime is 'soon'" in document(answer.body)["detail"]
-        assert life.node.log.durable == 0
+        assert life.node.journal.log.durable == 0
 
 
 async def test_what_cannot_be_written_is_a_dead_letter_and_written_again_when_it_can(
@@ -79,10 +80,10 @@ async def test_what_cannot_be_written_is_a_dead_letter_and_written_again_when_it
             await wait_until(lambda: life.got("a") == [2], "what follows is told")
             expected = [(0, "it could not be written as cloudevents: no words for it")]
             await wait_until(lambda: reasons(life) == expected, "the other is kept")
-            await life.node.redrive(None)
+            await life.node.dead_letters.redrive(NODE, None)
             await wait_until(lambda: not life.node.store.redriven(9), "it was tried again")
             assert reasons(life) == expected, "in vain"
-        await life.node.redrive(None)
+        await life.node.dead_letters.redrive(NODE, None)
         await wait_until(lambda: life.got("a") == [2, 1], "the rules changed")
         await wait_until(lambda: not reasons(life), "it is no dead letter any more")
         assert msgspec.json.decode(sink.at("a")[-1].body)["id"] == "t-1"

@@ -14,6 +14,7 @@ from tests.whole.sink import Sink
 from tests.whole.speech import message, notify
 
 from tocsin.broker import lifecycle
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.settings import Listen, Settings
 from tocsin.mediation.operations import Renew
@@ -52,24 +53,36 @@ async def test_who_was_told_that_it_ended_is_not_renewed(tmp_path: Path, http: H
         names = [await subscribed(http, node) for _ in range(20)]
         for name in names:
             ended, renewed = await asyncio.gather(
-                node.unsubscribe(name), node.renew(renewal(node, name)), return_exceptions=True
+                node.subscriptions.unsubscribe(NODE, name),
+                node.subscriptions.renew(NODE, renewal(node, name)),
+                return_exceptions=True,
             )
             assert not isinstance(ended, BaseException) and isinstance(renewed, Refusal)
-        assert node.subscriptions("", 100) == []
+        assert node.subscriptions.page(NODE, "", 100) == []
     async with running(tmp_path) as node:
-        assert node.subscriptions("", 100) == []
+        assert node.subscriptions.page(NODE, "", 100) == []
 
 
-async def test_who_renews_in_time_is_not_reaped(tmp_path: Path, http: HttpClient) -> None:
+async def test_who_renews_in_time_is_not_reaped(
+    tmp_path: Path, http: HttpClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with running(tmp_path) as node:
         name = await subscribed(http, node)
         over = after(node.now(), 4000)
-        assert [each.id for each in node.expired(over)] == [name]
-        renewing = asyncio.create_task(node.renew(Renew(name, after(node.now(), 5000), Form("cloudevents"))))
+
+        def expired() -> list[str]:
+            with monkeypatch.context() as later:
+                later.setattr(node.standing, "_now", lambda: over)
+                return [each.id for each in node.standing.expired()]
+
+        assert expired() == [name]
+        renewing = asyncio.create_task(
+            node.subscriptions.renew(NODE, Renew(name, after(node.now(), 5000), Form("cloudevents")))
+        )
         await asyncio.sleep(0)  # it is asked, and not yet on disk
-        assert node.expired(over) == []
+        assert expired() == []
         await renewing
-        assert node.expired(over) == []
+        assert expired() == []
 
 
 async def test_a_refused_change_leaves_things_as_they_are(
@@ -84,15 +97,15 @@ async def test_a_refused_change_leaves_things_as_they_are(
             return future
 
         with monkeypatch.context() as patch:
-            patch.setattr(node.log, "append", full)
+            patch.setattr(node.journal.log, "append", full)
             for _ in range(3):
                 answer = await call(http, "DELETE", f"{node.base_url}/api/subscriptions/{name}")
                 assert answer.status == 503 and dict(answer.headers)["retry-after"]
                 answer = await http.request("POST", f"{node.base_url}/broker", *notify(message("<a/>", "t")))
                 assert answer.status == 503
-        assert len(node._waiting) == 0, "what failed is not kept"
-        assert [each.id for each in node.subscriptions("", 10)] == [name]
-        await node.renew(renewal(node, name))
+        assert len(node.journal.waiting) == 0, "what failed is not kept"
+        assert [each.id for each in node.subscriptions.page(NODE, "", 10)] == [name]
+        await node.subscriptions.renew(NODE, renewal(node, name))
 
 
 async def test_every_outcome_is_in_the_history_after_an_orderly_end(
@@ -126,9 +139,9 @@ async def test_topics_are_counted_while_they_are_saved(
         for batch in range(20):
             messages = [message("<a/>", f"many/t{each % 97}") for each in range(batch, batch + 50)]
             assert (await http.request("POST", f"{node.base_url}/broker", *notify(*messages))).status == 202
-        assert sum(count for _, count, _ in node.topics()) == 1000
+        assert sum(count for _, count, _ in node.topics.counts(NODE)) == 1000
     async with running(tmp_path) as node:
-        assert sum(count for _, count, _ in node.topics()) == 1000
+        assert sum(count for _, count, _ in node.topics.counts(NODE)) == 1000
 
 
 async def test_a_change_of_mind_in_the_queue(tmp_path: Path, sink: Sink, http: HttpClient) -> None:

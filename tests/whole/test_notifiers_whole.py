@@ -16,6 +16,7 @@ from tests.whole.test_door_tcp import ask, free_port
 from tests.whole.worlds import TOPIC
 from tests.wire.test_tcp_server import Caller
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.settings import AccessSettings, Listen, Settings, TcpSettings
 from tocsin.mediation.ce import cloudevents
@@ -109,11 +110,13 @@ async def test_over_tcp_too_callers_say_who_they_are(tmp_path: Path, http: HttpC
 async def test_nobody_but_its_notifier_tells_a_service(door: str, tmp_path: Path, http: HttpClient) -> None:
     async with node_at(tmp_path) as (node, _):
         await begun(http, node)
-        box, end = await made(http, node, "TV", "B"), node.log.next_offset
+        box, end = await made(http, node, "TV", "B"), node.journal.log.next_offset
         body = json.dumps(EVENT).encode()
         with pytest.raises(Refusal, match="notifier"):
-            await node.publish(door, cloudevents.NAME, (("content-type", cloudevents.STRUCTURED),), body)
-        assert node.log.next_offset == end and await fetched(http, node, box) == (200, [])
+            await node.publishing.publish(
+                NODE, door, cloudevents.NAME, (("content-type", cloudevents.STRUCTURED),), body
+            )
+        assert node.journal.log.next_offset == end and await fetched(http, node, box) == (200, [])
 
 
 BINARY: Pairs = tuple((f"ce-{name}", str(value)) for name, value in EVENT.items() if name != "data")
@@ -171,7 +174,7 @@ async def test_who_owns_a_notifier_fetches_for_its_service(tmp_path: Path, http:
         await begun(http, node, root)
         mine = await made(http, node, "Desk", "A", root)
         box = await made(http, node, "TV", "B", root, owner="tv")
-        assert [node.subscription(each).owner for each in (mine, box)] == ["root", "tv"]
+        assert [node.standing.get(each).owner for each in (mine, box)] == ["root", "tv"]
         said = {"topic": TOPIC, "data": 7}
         answer = await http.request(
             "POST", f"{node.base_url}/api/notifiers/Desk/publish", (*JSON, *root), json.dumps(said).encode()

@@ -9,12 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 from tests.whole.acts import call, numbers
+from tests.whole.life import retain
 from tests.whole.shell import document, records, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.speech import message, notify
 
 from tocsin.broker import lifecycle
-from tocsin.broker.engines.retention import retain
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.settings import DeliverySettings, Listen, LogSettings, Settings
 from tocsin.flow.flow import Flow, normalise
@@ -117,11 +118,11 @@ async def test_dead_letters_leave_the_outbox_and_can_be_tried_again(
         await subscribed(http, node, sink.url("a"))
         await published(http, node, *range(12))
         matcher.work()
-        await wait_until(lambda: len(node.dead_letters(0, 100, None)) == 12, "all are dead letters")
+        await wait_until(lambda: len(node.dead_letters.page(NODE, 0, 100, None)) == 12, "all are dead letters")
         await wait_until(lambda: matcher.left() == 0, "none is left in the outbox")
         sink.script = lambda received: Say()
-        assert await node.redrive(None) == 12
-        await wait_until(lambda: not node.dead_letters(0, 100, None), "all are delivered")
+        assert await node.dead_letters.redrive(NODE, None) == 12
+        await wait_until(lambda: not node.dead_letters.page(NODE, 0, 100, None), "all are delivered")
         assert sorted(numbers(sink, "a")) == sorted([*range(12)] * 2)
 
 
@@ -137,7 +138,7 @@ async def test_rows_of_a_subscription_that_ended_are_not_sent(
         matcher.work()
         await wait_until(lambda: sink.at("a"), "it is being tried")
         await published(http, node, 20)
-        await node.unsubscribe(name)
+        await node.subscriptions.unsubscribe(NODE, name)
         heard = len(sink.at("a"))
         matcher.work()
         sink.script = lambda received: Say()
@@ -175,7 +176,7 @@ async def test_what_spark_has_not_seen_is_kept(tmp_path: Path, matcher: Matcher,
     async with running(tmp_path, segment_bytes=2048, retain_bytes=4096) as node:
         await published(http, node, *range(60))
         await retain(node)
-        assert node.log.segments()[0].first == 0
+        assert node.journal.log.segments()[0].first == 0
         matcher.work()
         await retain(node)
-        assert node.log.segments()[0].first > 0
+        assert node.journal.log.segments()[0].first > 0

@@ -8,7 +8,8 @@ from tests.whole.life import ENGINES, Engine, Life, living
 from tests.whole.shell import document, wait_until
 from tests.whole.sink import Say, Sink
 
-from tocsin.broker.engines.sending import Sending
+from tocsin.broker.caller import NODE
+from tocsin.broker.engines.settlement import Settlement
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = [pytest.mark.broker, pytest.mark.parametrize("engine", ENGINES)]
@@ -68,7 +69,7 @@ async def test_paused_just_before_a_crash(
 ) -> None:
     """The checkpoint is older than the pause: what waited then is found again, and held."""
     with monkeypatch.context() as patch:
-        patch.setattr(Sending, "save", nothing)
+        patch.setattr(Settlement, "save", nothing)
         async with living(tmp_path, engine, http, sink, attempts=1000) as life:
             name = await held_with(life, 1, 2)
     async with living(tmp_path, engine, http, sink) as life:
@@ -80,7 +81,7 @@ async def test_paused_just_before_a_crash(
         await wait_until(lambda: 2 in life.got("a"), "it goes on")
 
 
-async def nothing(sending: Sending) -> None:
+async def nothing(settlement: Settlement) -> None:
     """Stands for a checkpoint that the end of the process prevented."""
 
 
@@ -109,11 +110,11 @@ async def test_a_dead_letter_tried_again_waits_for_the_end_of_a_pause(
         sink.script = lambda received: Say(400)
         name = await life.subscribe("a")
         await life.publish(1)
-        await wait_until(lambda: life.node.dead_letters(0, 9, None), "it is a dead letter")
+        await wait_until(lambda: life.node.dead_letters.page(NODE, 0, 9, None), "it is a dead letter")
         await life.api(f"/{name}/pause")
         sink.script = lambda received: Say()
         sink.received.clear()
-        assert await life.node.redrive(None) == 1
+        assert await life.node.dead_letters.redrive(NODE, None) == 1
         await life.subscribe("b")
         await life.publish(2)
         await wait_until(lambda: life.got("b") == [2], "others are told")

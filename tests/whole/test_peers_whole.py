@@ -11,6 +11,7 @@ from tests.whole.shell import wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.worlds import KEY, TOPIC, create, graph, node_of, outcome, publish, pulled
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.implicit import residents
 from tocsin.broker.node import Node
 from tocsin.model.identity import SECOND, Instant, MessageId
@@ -63,7 +64,7 @@ def known_at(node: Node, other: str) -> bool:
 
 async def test_who_has_not_the_key_is_refused_and_changes_nothing(tmp_path: Path, http: HttpClient) -> None:
     async with node_of(tmp_path / "a") as node:
-        await node.implicit.change_world(TWO, "operator")
+        await node.implicit.change_world(NODE, TWO, "operator")
         box = await create(node, "N", "B")
         body, forged = batch("N"), batch("N") + b" "
         proof = request_proof(KEY, "POST", PATH, node.now(), body)
@@ -80,11 +81,11 @@ async def test_who_has_not_the_key_is_refused_and_changes_nothing(tmp_path: Path
             await posted(http, node, asked, path=SERVICES),
         ]
         assert [each.status for each in refused] == [403] * len(refused)
-        assert node.implicit.notifier("N").handled == 0 and "X" not in node.implicit.world().services
-        assert (await node.pull(box, None)).held == ()
+        assert node.implicit.notifier(NODE, "N").handled == 0 and "X" not in node.implicit.world(NODE).services
+        assert (await node.pull_points.pull(NODE, box, None)).held == ()
         assert (await posted(http, node, body, seconds=-290)).status == 200
         assert (await posted(http, node, body)).status == 200  # the same again changes nothing
-        assert node.implicit.notifier("N").handled == 1
+        assert node.implicit.notifier(NODE, "N").handled == 1
 
 
 async def test_what_no_node_says_is_an_error(tmp_path: Path, http: HttpClient) -> None:
@@ -104,7 +105,7 @@ async def test_a_message_goes_through_three_nodes_and_its_result_comes_back(tmp_
         node_of(tmp_path / "b", first) as second,
         node_of(tmp_path / "c", first, history=second) as third,
     ):
-        await first.implicit.change_world(LINE, "operator")
+        await first.implicit.change_world(NODE, LINE, "operator")
         await create(first, "NA", "A")
         boxes = (second, await create(second, "NB", "B")), (third, await create(third, "NC", "C"))
         await known(second, "NC")
@@ -114,7 +115,7 @@ async def test_a_message_goes_through_three_nodes_and_its_result_comes_back(tmp_
         for node, box in boxes:
             assert len(await pulled(node, box)) == 1
         with pytest.raises(Refusal) as refused:
-            second.implicit.world()
+            second.implicit.world(NODE)
         assert refused.value.reason == "not-here"
 
 
@@ -124,7 +125,7 @@ async def test_the_central_history_may_be_at_a_third_node(tmp_path: Path) -> Non
         node_of(tmp_path / "a", registry) as first,
         node_of(tmp_path / "b", registry) as second,
     ):
-        await registry.implicit.change_world(graph(("A", "B"), ("B", "A")), "operator")
+        await registry.implicit.change_world(NODE, graph(("A", "B"), ("B", "A")), "operator")
         await create(first, "A1", "A")
         await create(first, "A2", "A")
         await create(second, "B1", "B")
@@ -137,40 +138,40 @@ async def test_the_central_history_may_be_at_a_third_node(tmp_path: Path) -> Non
 
 async def test_a_copy_for_who_left_is_reported_gone(tmp_path: Path, http: HttpClient) -> None:
     async with node_of(tmp_path / "a") as first, node_of(tmp_path / "b", first) as second:
-        await first.implicit.change_world(TWO, "operator")
+        await first.implicit.change_world(NODE, TWO, "operator")
         await create(first, "NA", "A")
         lost = Service("lost", ("B",), notifier="http://x", node=second.base_url)
-        await first.implicit.change_world([PutService(lost)], "operator")
+        await first.implicit.change_world(NODE, [PutService(lost)], "operator")
         assert (await outcome(first, "NA")).gone == ("lost",)
         answer = await posted(http, second, batch("lost"))
         assert decode_taken(answer.body).absent == ("c",)
-        await first.implicit.change_world([RemoveService("lost")], "operator")
+        await first.implicit.change_world(NODE, [RemoveService("lost")], "operator")
         await create(second, "NB", "B")
         assert (await outcome(first, "NA")).receivers == ("NB",)
-        await second.implicit.remove_notifier("NB", "operator")
-        assert "NB" not in first.implicit.world().services
+        await second.implicit.remove_notifier(NODE, "NB", "operator")
+        assert "NB" not in first.implicit.world(NODE).services
         assert (await outcome(first, "NA")).notifications == 0
 
 
 async def test_a_dead_node_costs_the_others_nothing_and_gets_its_own_when_it_is_back(tmp_path: Path) -> None:
     async with node_of(tmp_path / "a") as first, node_of(tmp_path / "b", first) as second:
-        await first.implicit.change_world(TWO, "operator")
+        await first.implicit.change_world(NODE, TWO, "operator")
         await create(first, "NA", "A")
         await create(second, "NB", "B")
         async with node_of(tmp_path / "c", first) as third:
             port, box = int(third.base_url.rpartition(":")[2]), await create(third, "NC", "B")
         message = await publish(first, "NA")
-        await wait_until(lambda: second.implicit.notifier("NB").handled, "NB is told")
-        await until(lambda: first.implicit.dissemination(message), lambda found: found.waiting == ("NC",))
+        await wait_until(lambda: second.implicit.notifier(NODE, "NB").handled, "NB is told")
+        await until(lambda: first.implicit.dissemination(NODE, message), lambda found: found.waiting == ("NC",))
         async with node_of(tmp_path / "c", first, port=port) as third:
-            assert (await first.implicit.dissemination(message, 60)).complete
+            assert (await first.implicit.dissemination(NODE, message, 60)).complete
             assert await pulled(third, box) == [message]
 
 
 async def test_without_the_registry_notifiers_go_on(tmp_path: Path) -> None:
     async with node_of(tmp_path / "a") as first:
         address = first.base_url
-        await first.implicit.change_world(LINE, "operator")
+        await first.implicit.change_world(NODE, LINE, "operator")
         async with node_of(tmp_path / "b", first) as second:
             await create(second, "NA", "A")
             await create(second, "NB", "B")
@@ -178,8 +179,8 @@ async def test_without_the_registry_notifiers_go_on(tmp_path: Path) -> None:
         assert (await outcome(second, "NA", "din")).receivers == ("NB",)
         with pytest.raises(Refusal, match="does not answer"):
             await create(second, "NC", "C")
-        assert [each.service.name for each in second.implicit.notifiers()] == ["NA", "NB"]
-        assert len(second.subscriptions("", 10)) == 2
+        assert [each.service.name for each in second.implicit.notifiers(NODE)] == ["NA", "NB"]
+        assert len(second.subscriptions.page(NODE, "", 10)) == 2
         with pytest.raises(Refusal, match="no topic"):
             second.implicit.topic("nothing")
 
@@ -187,12 +188,12 @@ async def test_without_the_registry_notifiers_go_on(tmp_path: Path) -> None:
 async def test_a_node_with_another_address_is_found_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(residents, "AGAIN_AFTER", 0.01)
     async with node_of(tmp_path / "a") as first:
-        await first.implicit.change_world(TWO, "operator")
+        await first.implicit.change_world(NODE, TWO, "operator")
         await create(first, "NA", "A")
         async with node_of(tmp_path / "b", first) as second:
             await create(second, "NB", "B")
         async with node_of(tmp_path / "b", first) as second:
-            entry = first.implicit.world().services
+            entry = first.implicit.world(NODE).services
             await wait_until(lambda: entry["NB"].node == second.base_url, "NB has moved")
             assert (await outcome(first, "NA")).receivers == ("NB",)
 
@@ -200,10 +201,10 @@ async def test_a_node_with_another_address_is_found_there(tmp_path: Path, monkey
 async def test_a_node_that_never_comes_back_is_given_up(tmp_path: Path) -> None:
     told: list[str] = []
     async with node_of(tmp_path / "a", retention=0.2, told=told) as node:
-        await node.implicit.change_world(TWO, "operator")
+        await node.implicit.change_world(NODE, TWO, "operator")
         await create(node, "NA", "A")
         dead = Service("dead", ("B",), notifier="http://127.0.0.1:1/x", node="http://127.0.0.1:1")
-        await node.implicit.change_world([PutService(dead)], "operator")
+        await node.implicit.change_world(NODE, [PutService(dead)], "operator")
         found = await outcome(node, "NA")
         assert found.complete and found.gone == ("dead",)
         assert len(told) == 1 and told[0].startswith("http://127.0.0.1:1 does not take")
@@ -211,11 +212,11 @@ async def test_a_node_that_never_comes_back_is_given_up(tmp_path: Path) -> None:
 
 async def test_who_is_named_by_the_sender_is_asked_for_at_the_registry(tmp_path: Path) -> None:
     async with node_of(tmp_path / "a") as first, node_of(tmp_path / "b", first) as second:
-        await first.implicit.change_world(TWO, "operator")
+        await first.implicit.change_world(NODE, TWO, "operator")
         box = await create(first, "NA", "A")
         await create(second, "NB", "B")
         message = await publish(second, "NB", "direct", ("NA", "NB"))
-        assert (await second.implicit.dissemination(message, 60)).receivers == ("NA",)
+        assert (await second.implicit.dissemination(NODE, message, 60)).receivers == ("NA",)
         assert await pulled(first, box) == [message]
         with pytest.raises(Refusal, match="no service 'nobody'"):
             await publish(second, "NB", "direct", ("NA", "nobody"))
@@ -224,15 +225,15 @@ async def test_who_is_named_by_the_sender_is_asked_for_at_the_registry(tmp_path:
 async def test_what_the_registry_changes_counts_at_every_node(tmp_path: Path) -> None:
     """Categories of a service, an edge, a service that leaves."""
     async with node_of(tmp_path / "a") as first, node_of(tmp_path / "b", first) as second:
-        await first.implicit.change_world(LINE, "operator")
+        await first.implicit.change_world(NODE, LINE, "operator")
         await create(first, "NC", "C")
         await create(second, "N", "A")
         assert (await outcome(second, "N")).receivers == ()
-        moved = replace(first.implicit.world().services["N"], categories=("B",))
-        await first.implicit.change_world([PutService(moved)], "operator")
-        await wait_until(lambda: second.implicit.notifier("N").service.categories == ("B",), "N is in B")
+        moved = replace(first.implicit.world(NODE).services["N"], categories=("B",))
+        await first.implicit.change_world(NODE, [PutService(moved)], "operator")
+        await wait_until(lambda: second.implicit.notifier(NODE, "N").service.categories == ("B",), "N is in B")
         assert (await outcome(second, "N")).receivers == ("NC",)
-        await first.implicit.remove_notifier("NC", "operator")
+        await first.implicit.remove_notifier(NODE, "NC", "operator")
         await wait_until(lambda: not known_at(second, "NC"), "NC is gone")
         assert (await outcome(second, "N")).receivers == ()
 
@@ -254,7 +255,7 @@ async def test_a_key_that_is_none_is_refused_at_the_start(tmp_path: Path, key: b
 
 async def test_a_name_is_had_by_one_node(tmp_path: Path) -> None:
     async with node_of(tmp_path / "a") as first, node_of(tmp_path / "b", first) as second:
-        await first.implicit.change_world(TWO, "operator")
+        await first.implicit.change_world(NODE, TWO, "operator")
         await create(first, "N", "A")
         for node in (first, second):
             with pytest.raises(Refusal) as refused:
@@ -264,20 +265,20 @@ async def test_a_name_is_had_by_one_node(tmp_path: Path) -> None:
             await create(second, "M", "nowhere")
         await create(second, "M", "B")
         with pytest.raises(Refusal, match=f"no notifier 'M' at this node; it runs at {second.base_url}: ask there"):
-            first.implicit.notifier("M")
-        await second.implicit.remove_notifier("M", "")
-        assert second.subscriptions("", 10) == [] and len(first.subscriptions("", 10)) == 1
+            first.implicit.notifier(NODE, "M")
+        await second.implicit.remove_notifier(NODE, "M", "")
+        assert second.subscriptions.page(NODE, "", 10) == [] and len(first.subscriptions.page(NODE, "", 10)) == 1
 
 
 async def test_a_notifier_that_was_half_made_when_its_node_was_killed_can_be_made(tmp_path: Path, sink: Sink) -> None:
     async with node_of(tmp_path / "a") as node:
-        await node.implicit.change_world(TWO, "operator")
+        await node.implicit.change_world(NODE, TWO, "operator")
         await create(node, "NA", "A")
-        await node.subscribe_service("NB", Endpoint(sink.url("nb")), Form("cloudevents"))
+        await node.subscriptions.subscribe_service("NB", Endpoint(sink.url("nb")), Form("cloudevents"))
     async with node_of(tmp_path / "a") as node:
         await create(node, "NB", "B", sink.url("nb"))
         assert (await outcome(node, "NA")).receivers == ("NB",)
-        assert len(node.subscriptions("", 10)) == 2
+        assert len(node.subscriptions.page(NODE, "", 10)) == 2
         await wait_until(lambda: sink.at("nb"), "NB is told")
     assert len(sink.at("nb")) == 1
 
@@ -286,10 +287,10 @@ async def test_a_notifier_of_others_is_told_in_soap(tmp_path: Path, sink: Sink) 
     """What it takes counts as told, what it refuses for good as gone."""
     sink.script = lambda received: Say(400 if received.path == "/bad" else 202)
     async with node_of(tmp_path / "a") as node:
-        await node.implicit.change_world(TWO, "operator")
+        await node.implicit.change_world(NODE, TWO, "operator")
         await create(node, "NA", "A")
         others = [PutService(Service(name, ("B",), notifier=sink.url(name))) for name in ("good", "bad")]
-        await node.implicit.change_world(others, "operator")
+        await node.implicit.change_world(NODE, others, "operator")
         found = await outcome(node, "NA", "hin")
         assert found.receivers == ("good",) and found.gone == ("bad",)
         assert b"Root" in sink.at("good")[0].body and b"NA" in sink.at("good")[0].body
@@ -297,12 +298,12 @@ async def test_a_notifier_of_others_is_told_in_soap(tmp_path: Path, sink: Sink) 
 
 async def test_hundreds_of_messages_at_once_reach_everybody_once(tmp_path: Path) -> None:
     async with node_of(tmp_path / "a") as first, node_of(tmp_path / "b", first) as second:
-        await first.implicit.change_world(graph(("A", "B"), ("B", "A")), "operator")
+        await first.implicit.change_world(NODE, graph(("A", "B"), ("B", "A")), "operator")
         await create(first, "NA", "A")
         boxes = [await create(second, f"N{number}", "B") for number in range(5)]
         await known(first, "N4")
         messages = await asyncio.gather(*(publish(first, "NA", "din") for _ in range(100)))
-        found = await asyncio.gather(*(first.implicit.dissemination(each, 60) for each in messages))
+        found = await asyncio.gather(*(first.implicit.dissemination(NODE, each, 60) for each in messages))
         assert {(each.notifications, each.repetitions, each.complete) for each in found} == {(10, 5, True)}
         for box in boxes:
             held = await wait_until_held(second, box, 100)
@@ -312,7 +313,7 @@ async def test_hundreds_of_messages_at_once_reach_everybody_once(tmp_path: Path)
 async def test_services_and_edges_come_and_go_while_messages_travel(tmp_path: Path) -> None:
     """Whatever is told of whom, each message comes to an end that is known."""
     async with node_of(tmp_path / "a") as first, node_of(tmp_path / "b", first) as second:
-        await first.implicit.change_world(graph(("A", "B"), ("B", "C"), ("C", "A")), "operator")
+        await first.implicit.change_world(NODE, graph(("A", "B"), ("B", "C"), ("C", "A")), "operator")
         for node, name, category in ((first, "A1", "A"), (second, "B1", "B"), (first, "C1", "C")):
             await create(node, name, category)
         await known(second, "C1")
@@ -321,7 +322,7 @@ async def test_services_and_edges_come_and_go_while_messages_travel(tmp_path: Pa
         while not changing.done():
             messages += [await publish(first, "A1", protocol) for protocol in ("cin", "din", "hin-din")]
         await changing
-        found = [await first.implicit.dissemination(each, 60) for each in messages]
+        found = [await first.implicit.dissemination(NODE, each, 60) for each in messages]
         assert all(each.complete for each in found)
         assert set().union(*(each.receivers for each in found)) >= {"B1", "C1", "B2"}
         assert (await outcome(first, "A1")).receivers == ("B1", "C1")
@@ -331,9 +332,9 @@ async def _churn(first: Node, second: Node) -> None:
     edge = ("B", TOPIC, "C")
     for _ in range(5):
         await create(second, "B2", "B")
-        await first.implicit.change_world([RemoveEdge(*edge)], "operator")
-        await second.implicit.remove_notifier("B2", "operator")
-        await first.implicit.change_world([PutEdge(Edge(*edge))], "operator")
+        await first.implicit.change_world(NODE, [RemoveEdge(*edge)], "operator")
+        await second.implicit.remove_notifier(NODE, "B2", "operator")
+        await first.implicit.change_world(NODE, [PutEdge(Edge(*edge))], "operator")
     await wait_until(lambda: known_at(second, "C1"), "C1 is told by B again")
 
 
@@ -353,7 +354,7 @@ def test_what_nodes_say_can_be_read_by_a_later_version() -> None:
 async def test_whatever_a_node_with_the_key_says_the_others_stay_well(tmp_path: Path, http: HttpClient) -> None:
     """A batch whose bytes are changed, one after the other, and signed: it is taken or an error, and no more."""
     async with node_of(tmp_path / "a") as node:
-        await node.implicit.change_world(TWO, "operator")
+        await node.implicit.change_world(NODE, TWO, "operator")
         await create(node, "NA", "A")
         await create(node, "N", "B")
         body = batch("N")

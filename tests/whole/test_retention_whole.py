@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from tests.whole.acts import call, numbers
+from tests.whole.life import retain
 from tests.whole.shell import document, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.speech import message, notify
 
 from tocsin.broker import lifecycle
-from tocsin.broker.engines.retention import retain
 from tocsin.broker.node import Node
 from tocsin.broker.settings import DeliverySettings, Listen, LogSettings, Settings
 from tocsin.platform.serving import serving
@@ -71,7 +71,7 @@ async def test_each_is_delivered_or_a_dead_letter(tmp_path: Path, sink: Sink, ht
             if number % 10 == 9:
                 await retain(node)
         await wait_until(lambda: len(sink.at("up")) == MESSAGES, "the other consumer has all")
-        assert sum(segment.size for segment in node.log.segments()) <= KEPT + SEGMENT
+        assert sum(segment.size for segment in node.journal.log.segments()) <= KEPT + SEGMENT
         dead = await letters(http, node, name)
         assert dead and {each["reason"] for each in dead} == {
             "the log's retention passed it before it could be delivered"
@@ -137,7 +137,7 @@ async def test_nothing_goes_when_it_cannot_be_accounted_for(
             patch.setattr(node.engine, "backlog", broken)
             with pytest.raises(OSError, match="hums"):
                 await retain(node)
-        assert node.log.segments()[0].first == 0
+        assert node.journal.log.segments()[0].first == 0
         sink.script = lambda received: Say()
         await wait_until(lambda: len(set(numbers(sink, "a"))) == MESSAGES, "all are delivered after all")
 
@@ -147,9 +147,9 @@ async def test_the_outcomes_do_not_grow_for_ever(tmp_path: Path, sink: Sink, htt
         await subscribed(http, node, sink.url("a"))
         for number in range(MESSAGES):
             await published(http, node, number)
-            await node.sending.save()
+            await node.settlement.save()
         await wait_until(lambda: len(sink.at("a")) == MESSAGES, "all arrive")
-        await node.sending.save()
-        assert sum(each.size for each in node.sending.outcomes.segments()) > KEPT + SEGMENT
+        await node.settlement.save()
+        assert sum(each.size for each in node.settlement.outcomes.segments()) > KEPT + SEGMENT
         await retain(node)
-        assert sum(each.size for each in node.sending.outcomes.segments()) <= KEPT + SEGMENT
+        assert sum(each.size for each in node.settlement.outcomes.segments()) <= KEPT + SEGMENT

@@ -25,4 +25,4 @@ async def test_a_body_that_does_not_come_is_answered(
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
         writer.close()
         assert b" 408 " in head.split(b"\r\n")[0]
-        assert node.log.durable == 0
+        assert node.journal.log.durable == 0

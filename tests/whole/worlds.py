@@ -4,13 +4,14 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.settings import DeliverySettings, ImplicitSettings, Listen, Settings
-from tocsin.documents.ports.implicit_port import Published
 from tocsin.model.identity import MessageId
 from tocsin.model.notification import Payload
 from tocsin.platform.serving import serving
 from tocsin.routing.implicit.result import Dissemination
+from tocsin.routing.implicit.services import Published
 from tocsin.semantics.interest.changes import Change, PutCategory, PutEdge, PutTopic
 from tocsin.semantics.interest.ino import Edge, Service
 
@@ -54,18 +55,20 @@ def graph(*edges: tuple[str, str]) -> list[Change]:
 
 async def create(node: Node, name: str, category: str, address: str = "") -> str:
     """The pull point or subscription by which its service is told."""
-    return (await node.implicit.create_notifier(Service(name, (category,), address=address), "operator")).subscription
+    return (
+        await node.implicit.create_notifier(NODE, Service(name, (category,), address=address), "operator")
+    ).subscription
 
 
 async def publish(node: Node, name: str, protocol: str = "hin-din", only: tuple[str, ...] | None = None) -> MessageId:
     asked = Published(TOPIC, Payload("application/json", b'{"magnitude": 7.1}'), protocol, only=only)
-    return await node.implicit.publish_through(name, asked)
+    return await node.implicit.publish_through(NODE, name, asked)
 
 
 async def outcome(node: Node, name: str, protocol: str = "hin-din") -> Dissemination:
     """What became of a message that is published now, once all is over."""
-    return await node.implicit.dissemination(await publish(node, name, protocol), 60)
+    return await node.implicit.dissemination(NODE, await publish(node, name, protocol), 60)
 
 
 async def pulled(node: Node, subscription: str) -> list[MessageId]:
-    return [each.notification.id for each in (await node.pull(subscription, None, 60)).held]
+    return [each.notification.id for each in (await node.pull_points.pull(NODE, subscription, None, 60)).held]

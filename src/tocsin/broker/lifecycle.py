@@ -8,31 +8,51 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from typing import cast
 
-from tocsin.broker.dead_letters.redrive import Remaking
-from tocsin.broker.engines.embedded import EmbeddedEngine, readable
+from tocsin.broker.consumers.consumers import Consumers
+from tocsin.broker.consumers.end_notices import EndNotices
+from tocsin.broker.dead_letters.dead_letters import DeadLetters
+from tocsin.broker.dead_letters.redrive import Remaker
+from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.declarations.semantics import Semantics
+from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import POLL_SECONDS, OutboxEngine
-from tocsin.broker.engines.retention import retain
-from tocsin.broker.engines.sending import Sending
+from tocsin.broker.engines.retention import Retention
+from tocsin.broker.engines.settlement import Settlement
+from tocsin.broker.implicit.host import Host
 from tocsin.broker.implicit.implicit import FORGET_SECONDS as HISTORY_SECONDS
 from tocsin.broker.implicit.implicit import Implicit, Means
 from tocsin.broker.implicit.key import world_key
-from tocsin.broker.interactions.interactions import FORGET_SECONDS
+from tocsin.broker.interactions.interactions import FORGET_SECONDS, Interactions
+from tocsin.broker.interactions.records import Records
+from tocsin.broker.interactions.ways import Ways
+from tocsin.broker.journal import Follower, Journal
 from tocsin.broker.kernels import warmed
-from tocsin.broker.node import Node
-from tocsin.broker.publishing.duplicates import REMEMBERED_SECONDS, key_of_all
+from tocsin.broker.node import Node, now
+from tocsin.broker.publishing.current_messages import CurrentMessages
+from tocsin.broker.publishing.direct import Direct
+from tocsin.broker.publishing.duplicates import Duplicates
+from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.pull_points.feeds import Feeding
+from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.resource_properties import ResourceProperties
 from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.filter_failures import FilterFailures
-from tocsin.broker.subscriptions.suspension import suspend_failing
-from tocsin.broker.topics.registrations import LOOK_SECONDS
-from tocsin.broker.topics.topic_counts import SAVE_SECONDS
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.subscriptions.subscriptions import Subscriptions
+from tocsin.broker.subscriptions.suspension import Suspension
+from tocsin.broker.subscriptions.synchronisation import Synchronisation
+from tocsin.broker.topics.registrations import LOOK_SECONDS, Registrations
+from tocsin.broker.topics.topic_counts import SAVE_SECONDS, TopicCounts
+from tocsin.broker.topics.topic_space import TopicSpace
+from tocsin.broker.topics.topics import Topics
+from tocsin.broker.tracing.tracing import Traces
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.flow.addressing import addressed_to
 from tocsin.flow.flow import Flow
-from tocsin.model.identity import SECOND, Instant
+from tocsin.model.identity import Instant
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Accepted, Changed, Declared
-from tocsin.model.refusal import Refusal
 from tocsin.store.codec import decode, is_change, is_declaration
 from tocsin.store.database import Store
 from tocsin.store.errors import NoDirectory
@@ -41,6 +61,7 @@ from tocsin.store.log.appender import BeforeMark
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
+from tocsin.store.places import Places
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.tcp_client import Senders, TcpSender
@@ -56,84 +77,273 @@ PEER_SECONDS = 30.0
 PEER_BYTES = 64 << 20  # of an answer of another node: the part of the world that this one may know
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 Work = Callable[[], Awaitable[None]]
+Report = Callable[[str], None]
 
 
 @contextlib.asynccontextmanager
 async def open_node(
-    settings: Settings, base_url: str, report: Callable[[str], None], own: Collection[tuple[str, int]] = ()
+    settings: Settings, base_url: str, report: Report, own: Collection[tuple[str, int]] = ()
 ) -> AsyncIterator[Node]:
     """The node, with its background work running; on the way out it drains, saves and closes.
 
     `own` are the hosts and ports at which it is reached: nothing is delivered to them.
     """
     async with contextlib.AsyncExitStack() as stack:
-        store, log, outcomes = _open_files(settings, stack, report)
-        store.set_meta("base_url", base_url)
-        key = world_key(settings.implicit.key_file, store)
-        reader = LogReader(settings.data / "log")
-        _catch_up(store, reader)
-        guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
-        client = HttpClient(timeout=settings.delivery.timeout, guard=guard, trust=_trust(settings))
-        stack.push_async_callback(client.close)
-        judges = Judges(settings.limits.filter_seconds)
-        stack.callback(judges.close)
-        store.set_meta(FILTER_SECONDS, str(settings.limits.filter_seconds))
-        engine = _engine(settings, base_url, store, reader, stack, judges)
-        sending = Sending(store, outcomes, settings.delivery)
-        sending.filters = FilterFailures(settings.limits.filter_failures)
-        sending.engine, sending.remake = engine, Remaking(Flow(base_url), store, reader)
-        node = Node(_name(store), settings, base_url, log, store, engine, sending, guard, judges)
-        node.report, sending.refill = report, node.pulling.refill
-        _remember_recent(node, reader)
+        opening = _Opening(settings, base_url, report, own, stack)
+        node = opening.node
         if node.needs_kernels():
             await warmed(report)
-        await node.read_ontologies()
-        tcp = TcpSender(timeout=settings.delivery.timeout, guard=guard)
-        stack.push_async_callback(tcp.close)
-        deliverer = _deliverer(node, Senders(client, tcp))
-        node.consumers.start(client, deliverer)
-        sending.notices.deliverer = deliverer
-        engine.start(deliverer)
-        node.pulling.start(reader)
-        node.current.start(reader)
-        await sending.offer_redriven()
-        node.publishers.start(client, store.current())
-        node.implicit = _implicit(node, key, guard, report, stack)
+        await node.semantics.read_ontologies()
+        opening.start()
+        await node.dead_letters.offer()
         await node.implicit.start()
-        await node.implicit.follow_world(node.world_changed)
-        async with _background(node, report):
+        await node.implicit.follow_world(node.declarations.world_changed)
+        async with _background(opening.works(), report):
             yield node
         await node.implicit.close()
-        await node.publishers.close()
+        await node.registrations.close()
         await node.consumers.close()
-        await deliverer.drain(DRAIN_SECONDS)
-        await deliverer.close()
-        await node.sending.save()
-        await node.pulling.close()
-        await node.current.save()
-        await node.topic_counts.save(node.store)
+        await opening.deliverer.drain(DRAIN_SECONDS)
+        await opening.deliverer.close()
+        await node.settlement.save()
+        await node.mailboxes.close()
+        await node.current_messages.save()
+        await opening.counts.save()
 
 
-def _open_files(
-    settings: Settings, stack: contextlib.AsyncExitStack, report: Callable[[str], None]
-) -> tuple[Store, Log, Log]:
+class _Opening:
+    """The services of a node, made in the order in which they need each other."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        base_url: str,
+        report: Report,
+        own: Collection[tuple[str, int]],
+        stack: contextlib.AsyncExitStack,
+    ) -> None:
+        self._settings, self._report, self._stack = settings, report, stack
+        places = Places(settings.data)
+        self._store, log, outcomes = _open_files(settings, stack, report)
+        store = self._store
+        store.set_meta("base_url", base_url)
+        store.set_meta(FILTER_SECONDS, str(settings.limits.filter_seconds))
+        self._reader = reader = LogReader(places.log("log"))
+        _catch_up(store, reader)
+        guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
+        http = HttpClient(timeout=settings.delivery.timeout, guard=guard, trust=_trust(settings))
+        stack.push_async_callback(http.close)
+        tcp = TcpSender(timeout=settings.delivery.timeout, guard=guard)
+        stack.push_async_callback(tcp.close)
+        judges = Judges(settings.limits.filter_seconds)
+        stack.callback(judges.close)
+        current = store.current()
+        self._journal = journal = Journal(_name(store), log)
+        # What the deliverer asks for is made after it, because all of that offers to it.
+        self.deliverer = deliverer = Deliverer(
+            Senders(http, tcp),
+            _patience(settings),
+            prepare=lambda entry: settlement.prepare(entry),
+            settled=lambda entry, delivery, outcome: settlement.settled(entry, delivery, outcome),
+            backlog=lambda subscription, after, limit: settlement.backlog(subscription, after, limit),
+            now=cast(Callable[[], Instant], time.time_ns),  # `now` without the way there
+            random=random.Random(),
+            together=lambda subscription: consumers.together(subscription),
+            dress=lambda delivery: consumers.dress(delivery),
+        )
+        self._direct = settings.delivery.mode == "direct" and settings.engine == "embedded"
+        self._engine = engine = self._make_engine(base_url, judges)
+        failures = FilterFailures(
+            settings.limits.filter_failures, [each.id for each in current if each.state == "suspended"]
+        )
+        settlement = Settlement(engine, deliverer, outcomes, failures, settings.delivery)
+        notices = EndNotices(deliverer)
+        standing = StandingSubscriptions(journal, current, notices, base_url, now)
+        consumers = Consumers(settings, base_url, store, standing, http, deliverer)
+        declarations = Declarations(journal, store.known(), standing, now, report)
+        feeding = Feeding(base_url, judges, settlement.unjudged, settlement.unwritten, failures.delivered)
+        mailboxes = Mailboxes(store, reader, settings, now, feeding)
+        self._suspension = Suspension(standing, notices, mailboxes, base_url, now)
+        semantics = Semantics(
+            declarations, standing, self._suspension, report, unknown_properties=settings.meaning.unknown_properties
+        )
+        space, self.counts = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed), TopicCounts(store)
+        subscriptions = Subscriptions(
+            journal,
+            standing,
+            settings,
+            base_url,
+            now,
+            store=store,
+            guard=guard,
+            topics=space,
+            declarations=declarations,
+            consumers=consumers,
+            mailboxes=mailboxes,
+            settlement=settlement,
+        )
+        publishing = Publishing(
+            journal,
+            now,
+            Duplicates(settings.limits.dedup_window),
+            engine=engine,
+            standing=standing,
+            mailboxes=mailboxes,
+            topics=space,
+            declarations=declarations,
+            semantics=semantics,
+        )
+        messages = CurrentMessages(store.current_messages, reader.end())
+        topics = Topics(space, self.counts, standing)
+        registrations = Registrations(store.registrations, guard, base_url, now, http, standing)
+        host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
+        implicit = self._make_implicit(host, guard)
+        ways = Ways(
+            base_url,
+            now,
+            implicit=implicit,
+            publishing=publishing,
+            subscriptions=subscriptions,
+            standing=standing,
+        )
+        records = Records(store.requests, now, settings.implicit.retention)
+        self._retention = Retention(log, engine, settlement, settings, now)
+        self.node = Node(
+            settings=settings,
+            base_url=base_url,
+            store=store,
+            journal=journal,
+            engine=engine,
+            settlement=settlement,
+            mailboxes=mailboxes,
+            standing=standing,
+            judges=judges,
+            subscriptions=subscriptions,
+            synchronisation=Synchronisation(
+                standing, messages, mailboxes, settlement, notices, declarations, judges, base_url
+            ),
+            pull_points=PullPoints(subscriptions, standing, mailboxes, settings.limits.pull_idle, now),
+            publishing=publishing,
+            current_messages=messages,
+            topics=topics,
+            registrations=registrations,
+            properties=ResourceProperties(
+                store,
+                base_url,
+                now,
+                topics=topics,
+                registrations=registrations,
+                subscriptions=subscriptions,
+                declarations=declarations,
+            ),
+            declarations=declarations,
+            semantics=semantics,
+            consumers=consumers,
+            dead_letters=DeadLetters(
+                store, settlement, deliverer, mailboxes, standing, Remaker(Flow(base_url), store, reader)
+            ),
+            traces=Traces(
+                store,
+                places.log("log"),
+                base_url,
+                standing=standing,
+                engine=engine,
+                settlement=settlement,
+                mailboxes=mailboxes,
+                judge=judges.aside,
+            ),
+            interactions=Interactions(ways, records, standing, implicit, places.log("log"), base_url),
+            implicit=implicit,
+        )
+
+    def start(self) -> None:
+        """Followers hear of each record in this order; what they missed is read from the log in one pass."""
+        node, end = self.node, self._reader.end()
+        node.consumers.start()
+        self._engine.start()
+        ahead = None
+        if self._direct and isinstance(self._engine, EmbeddedEngine):
+            ahead = Direct(self._journal.waiting, self._engine, node.settlement)
+        recent = max(self._reader.start(), end - self._settings.limits.dedup_window)
+        self._journal.start(
+            self._reader,
+            [
+                Follower(node.standing.changed, node.declarations.declared),
+                Follower(node.settlement.filters.changed),
+                Follower(node.consumers.changed),
+                *self._engine.followers(),
+                Follower(accepted=self.counts.arrived),
+                node.current_messages.follower(),
+                node.mailboxes.follower(),
+                Follower(node.registrations.changed),
+                Follower(node.implicit.changed),
+            ],
+            past=[Follower(accepted=node.publishing.remember, since=recent)],
+            ahead=ahead,
+        )
+        node.mailboxes.start()
+        node.registrations.start()
+
+    def works(self) -> list[tuple[float, Work]]:
+        """What is done in the background, and each how often."""
+        node, report = self.node, self._report
+        works: list[tuple[float, Work]] = [
+            (CHECKPOINT_SECONDS, node.settlement.save),
+            (CHECKPOINT_SECONDS, node.dead_letters.go_on),
+            (SAVE_SECONDS, self.counts.save),
+            (CHECKPOINT_SECONDS, node.mailboxes.save),
+            (SAVE_SECONDS, node.mailboxes.tidy),
+            (SAVE_SECONDS, node.current_messages.save),
+            (REAP_SECONDS, lambda: _reap(node)),
+            (CHECKPOINT_SECONDS, lambda: self._suspension.suspend_failing(node.settlement.filters, report)),
+            (CHECKPOINT_SECONDS, node.semantics.suspend_broken),
+            (RETAIN_SECONDS, self._retention.retain),
+            (LOOK_SECONDS, node.registrations.look),
+            (HISTORY_SECONDS, node.implicit.forget),
+            (FORGET_SECONDS, node.interactions.forget),
+            (LOOK_SECONDS, lambda: _warm(node, report)),
+        ]
+        if isinstance(self._engine, OutboxEngine):
+            engine, most = self._engine, self._settings.limits.outbox_rows
+            works += [(POLL_SECONDS, engine.poll), (WEIGH_SECONDS, lambda: engine.weigh(most))]
+        return works
+
+    def _make_engine(self, base_url: str, judges: Judges) -> EmbeddedEngine | OutboxEngine:
+        if self._settings.engine == "embedded":
+            flow, settled = Flow(base_url, judge=judges.in_loop), self._journal.settled if self._direct else None
+            return EmbeddedEngine(flow, self._store, self._reader, judges, self.deliverer, settled)
+        outbox = Outbox.open(Places(self._settings.data).outbox)
+        self._stack.callback(outbox.close)
+        return OutboxEngine(self._store, outbox, self.deliverer)
+
+    def _make_implicit(self, host: Host, guard: AddressGuard) -> Implicit:
+        """With a client of its own: other nodes answer later, and more, than consumers."""
+        asked = self._settings.implicit
+        client = HttpClient(timeout=PEER_SECONDS, guard=guard, trust=_trust(self._settings), max_body=PEER_BYTES)
+        self._stack.push_async_callback(client.close)
+        key, patience = world_key(asked.key_file, self._store), _patience(self._settings)
+        return Implicit(host, asked, Means(self._store.implicit, client, key, patience, self._report))
+
+
+def _open_files(settings: Settings, stack: contextlib.AsyncExitStack, report: Report) -> tuple[Store, Log, Log]:
     data, segment_bytes = settings.data, settings.log.segment_bytes
     try:
         data.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise NoDirectory(f"{data} cannot be the data directory: {problem.strerror}") from problem
-    store = Store.open(data / "tocsin.db")
+    places = Places(data)
+    store = Store.open(places.database)
     stack.callback(store.close)
     store.claim_engine(settings.engine)
     # Before readers see a change in the log they can ask for it in the store.
     log = Log.open(
-        data / "log",
+        places.log("log"),
         segment_bytes=segment_bytes,
         max_waiting=settings.limits.waiting_bytes,
         before_mark=cast(BeforeMark, store.apply),
     )
     stack.push_async_callback(log.close)
-    outcomes = Log.open(data / "outcomes", segment_bytes=segment_bytes)
+    outcomes = Log.open(places.log("outcomes"), segment_bytes=segment_bytes)
     stack.push_async_callback(outcomes.close)
     for each in (log.repaired, outcomes.repaired):
         if each:
@@ -146,16 +356,6 @@ def _trust(settings: Settings) -> Trust:
     trust = Trust(asked.ca_file, asked.client_cert, asked.client_key)
     trust.check()
     return trust
-
-
-def _implicit(
-    node: Node, key: bytes, guard: AddressGuard, report: Callable[[str], None], stack: contextlib.AsyncExitStack
-) -> Implicit:
-    """With a client of its own: other nodes answer later, and more, than consumers."""
-    settings = node.settings
-    client = HttpClient(timeout=PEER_SECONDS, guard=guard, trust=_trust(settings), max_body=PEER_BYTES)
-    stack.push_async_callback(client.close)
-    return Implicit(node, settings.implicit, Means(node.store.implicit, client, key, _patience(settings), report))
 
 
 def _patience(settings: Settings) -> DeliverySettings:
@@ -171,41 +371,8 @@ def _patience(settings: Settings) -> DeliverySettings:
     )
 
 
-def _deliverer(node: Node, client: Senders) -> Deliverer:
-    sending = node.sending
-    return Deliverer(
-        client,
-        _patience(node.settings),
-        prepare=sending.prepare,
-        settled=sending.settled,
-        backlog=sending.backlog,
-        now=cast(Callable[[], Instant], time.time_ns),  # `node.now` without the way there
-        random=random.Random(),
-        together=node.consumers.together,
-        dress=node.consumers.dress,
-    )
-
-
 @contextlib.asynccontextmanager
-async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterator[None]:
-    works: list[tuple[float, Work]] = [
-        (CHECKPOINT_SECONDS, node.sending.save),
-        (SAVE_SECONDS, lambda: node.topic_counts.save(node.store)),
-        (CHECKPOINT_SECONDS, node.pulling.save),
-        (SAVE_SECONDS, node.pulling.tidy),
-        (SAVE_SECONDS, node.current.save),
-        (REAP_SECONDS, lambda: _reap(node)),
-        (CHECKPOINT_SECONDS, lambda: suspend_failing(node, report)),
-        (CHECKPOINT_SECONDS, node.suspend_broken),
-        (RETAIN_SECONDS, lambda: retain(node)),
-        (LOOK_SECONDS, node.publishers.look),
-        (HISTORY_SECONDS, node.implicit.forget),
-        (FORGET_SECONDS, node.interactions.forget),
-        (LOOK_SECONDS, lambda: _warm(node, report)),
-    ]
-    if isinstance(node.engine, OutboxEngine):
-        engine, most = node.engine, node.settings.limits.outbox_rows
-        works += [(POLL_SECONDS, engine.poll), (WEIGH_SECONDS, lambda: engine.weigh(most))]
+async def _background(works: Collection[tuple[float, Work]], report: Report) -> AsyncIterator[None]:
     stop = asyncio.Event()
     tasks = [asyncio.create_task(_every(seconds, work, stop, report)) for seconds, work in works]
     try:
@@ -215,7 +382,7 @@ async def _background(node: Node, report: Callable[[str], None]) -> AsyncIterato
         await asyncio.gather(*tasks)
 
 
-async def _every(seconds: float, work: Work, stop: asyncio.Event, report: Callable[[str], None]) -> None:
+async def _every(seconds: float, work: Work, stop: asyncio.Event, report: Report) -> None:
     """A failure is told once while it lasts, and the work tried again: a full disk may have room later."""
     told = ""
     while not await _within(stop, seconds):
@@ -233,22 +400,18 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
     return event.is_set()
 
 
-async def _warm(node: Node, report: Callable[[str], None]) -> None:
+async def _warm(node: Node, report: Report) -> None:
     if node.needs_kernels():
         await warmed(report)
 
 
 async def _reap(node: Node) -> None:
     """An end at its time was agreed on and is not told of; one for failed deliveries is (WSE 2004/08 s3.6)."""
-    for subscription in node.expired(node.now()):
-        await node.end(subscription, "expired")
-    for name, reason in node.sending.in_a_row.over().items():
-        try:
-            await node.cancel(name, "DeliveryFailure", reason)
-        except Refusal as refusal:
-            if refusal.reason != "unknown-subscription":  # else it ended meanwhile
-                raise
-        node.sending.in_a_row.forget(name)
+    for subscription in node.standing.expired():
+        await node.standing.expire(subscription)
+    for name, reason in node.settlement.in_a_row.over().items():
+        await node.standing.cancel_if_there(name, "DeliveryFailure", reason)
+        node.settlement.in_a_row.forget(name)
 
 
 def _catch_up(store: Store, reader: LogReader) -> None:
@@ -259,37 +422,6 @@ def _catch_up(store: Store, reader: LogReader) -> None:
             record = decode(payload)
             missing += [record] if not isinstance(record, Accepted) else []
     store.apply(missing)
-
-
-def _remember_recent(node: Node, reader: LogReader) -> None:
-    """The window of message ids, from the log: a caller that did not hear our answer asks again after a restart."""
-    stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    stored.set_result(0)
-    oldest = time.time_ns() - round(REMEMBERED_SECONDS * SECOND)
-    start = max(reader.start(), reader.end() - node.settings.limits.dedup_window)
-    for _, payload in reader.frames(start, reader.end()):
-        if is_change(payload):
-            continue
-        record = decode(payload)
-        if isinstance(record, Accepted) and record.when >= oldest:
-            found = readable(record)
-            if found and (key := key_of_all(found, addressed_to(record), record.principal)) is not None:
-                node.duplicates.remember(key, Instant(record.when), stored)
-
-
-def _engine(
-    settings: Settings,
-    base_url: str,
-    store: Store,
-    reader: LogReader,
-    stack: contextlib.AsyncExitStack,
-    judges: Judges,
-) -> EmbeddedEngine | OutboxEngine:
-    if settings.engine == "embedded":
-        return EmbeddedEngine(Flow(base_url, judge=judges.in_loop), store, reader, judges)
-    outbox = Outbox.open(settings.data / "outbox.db")
-    stack.callback(outbox.close)
-    return OutboxEngine(store, outbox)
 
 
 def _name(store: Store) -> NodeName:

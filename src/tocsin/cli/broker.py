@@ -38,11 +38,12 @@ async def _serve(settings: Settings, json: bool) -> None:
     with until_signalled() as stop, _in_a_sentence():
         async with serving(settings, say) as node:
             if json:
-                give({"event": "listening", "url": node.base_url, "node": node.name})
-            say(f"{node.name} listens on {node.base_url}  (SOAP /broker, CloudEvents /events, API /api/openapi.json)")
+                give({"event": "listening", "url": node.base_url, "node": node.journal.node})
+            doors = "SOAP /broker, CloudEvents /events, API /api/openapi.json"
+            say(f"{node.journal.node} listens on {node.base_url}  ({doors})")
             await stop.wait()
             say("draining ...")
-        say(f"stopped; {node.log.durable} records in the log")
+        say(f"stopped; {node.journal.log.durable} records in the log")
 
 
 def up(

@@ -88,7 +88,7 @@ def _demo_tables(running: Platform) -> list[Table]:
 
 def _line(running: Platform, read_to: int) -> str:
     summary, pipeline = running.summary(), running.pipeline
-    lag = max(0, running.node.log.durable - read_to)
+    lag = max(0, running.node.journal.log.durable - read_to)
     return (
         f"published {summary['published']:,}  matched {summary['matched']:,}  delivered {summary['delivered']:,}  "
         f"dead letters {summary['dead_letters']:,}  |  Spark {pipeline.state}: {pipeline.batches:,} batches, "

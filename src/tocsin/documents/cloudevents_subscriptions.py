@@ -47,7 +47,7 @@ class Credential(Struct, frozen=True):
         return f"Credential({self.kind!r})"
 
 
-class Asked(Struct, frozen=True):
+class SubscriptionRequest(Struct, frozen=True):
     """`credential` is UNSET where nothing was said of it, None where there shall be none."""
 
     id: str
@@ -55,7 +55,7 @@ class Asked(Struct, frozen=True):
     credential: Credential | UnsetType | None
 
 
-def read(document: dict[str, Any], now: Instant, *, standing: bool = False) -> Asked:
+def read(document: dict[str, Any], now: Instant, *, standing: bool = False) -> SubscriptionRequest:
     """With `standing` it may be what was told of a subscription, where the secret part of a credential is left out."""
     asked = lower_keys(document, "the subscription")
     if unknown := sorted(asked.keys() - _MEMBERS):
@@ -68,7 +68,7 @@ def read(document: dict[str, Any], now: Instant, *, standing: bool = False) -> A
     )
     reference = msgspec.json.encode(headers) if headers else b""
     subscribe = Subscribe(Endpoint(_sink(asked), reference), None, form, filters, expires)
-    return Asked(str(asked.get("id", "")), subscribe, _credential(asked, standing))
+    return SubscriptionRequest(str(asked.get("id", "")), subscribe, _credential(asked, standing))
 
 
 def _check_protocol(protocol: object) -> None:

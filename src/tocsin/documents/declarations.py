@@ -1,4 +1,4 @@
-"""The JSON documents of what is declared; `openapi` is made from these."""
+"""The JSON documents of what is declared."""
 
 from math import inf
 from typing import Annotated
@@ -134,14 +134,3 @@ class ProducerDocument(Struct, frozen=True):
 
 def _parents(said: dict[str, list[str]]) -> Parents:
     return tuple((name, tuple(parents)) for name, parents in said.items())
-
-
-KINDS = (
-    SpaceDocument,
-    SpaceRequest,
-    TypesDocument,
-    CategoriesRequest,
-    CategoriesDocument,
-    ProducerRequest,
-    ProducerDocument,
-)

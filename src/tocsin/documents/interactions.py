@@ -1,17 +1,27 @@
-"""The JSON documents of interactions; `openapi` is made from these too."""
+"""The JSON documents of interactions."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from tocsin.documents.ports.interactions_port import Ask, Tell, Told
 from tocsin.mediation import times
 from tocsin.mediation.ce.writing import is_json, is_valid_json, kind_of
 from tocsin.mediation.soap.payloads import checked_media_type
-from tocsin.model.interactions import NO_DATA, Also, Choice, Interaction, Profile, Request, RequestState
+from tocsin.model.interactions import (
+    NO_DATA,
+    Also,
+    Ask,
+    Choice,
+    Interaction,
+    Profile,
+    Receivers,
+    Request,
+    RequestState,
+    Tell,
+)
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
 from tocsin.routing.interaction import Pattern
@@ -49,7 +59,7 @@ class _Said(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     def payload(self) -> Payload:
         kind = checked_media_type(self.media_type) or JSON
         if self.data_base64 is not None:
-            return Payload(kind, _from_base64(self.data_base64))
+            return Payload(kind, from_base64(self.data_base64))
         data = b"null" if self.data is UNSET else bytes(self.data)
         return Payload(kind, data if is_json(kind) else _text(data, kind))
 
@@ -148,7 +158,7 @@ class ToldDocument(Struct, frozen=True):
     closed: Sequence[str]
 
     @classmethod
-    def of(cls, told: Told) -> "ToldDocument":
+    def of(cls, told: Receivers) -> "ToldDocument":
         return cls(told.message, told.told, told.closed)
 
 
@@ -180,7 +190,7 @@ class InteractionDocument(Struct, frozen=True):
         )
 
 
-def _from_base64(text: str) -> bytes:
+def from_base64(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except ValueError:
@@ -203,17 +213,3 @@ def shown(payload: Payload) -> Raw:
 
 def _is_text(payload: Payload) -> bool:
     return kind_of(payload.media_type) == "text"
-
-
-KINDS: Mapping[str, type[Struct]] = {
-    each.__name__: each
-    for each in (
-        PatternDocument,
-        AskRequest,
-        AnswerRequest,
-        TellRequest,
-        RequestDocument,
-        ToldDocument,
-        InteractionDocument,
-    )
-}

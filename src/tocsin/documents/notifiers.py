@@ -1,12 +1,11 @@
-"""The JSON documents of notifiers and of what became of messages; `openapi` is made from these."""
+"""The JSON documents of notifiers and of what became of messages."""
 
-import base64
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from tocsin.documents.ports.implicit_port import Published, Running
+from tocsin.documents.interactions import from_base64
 from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
@@ -15,6 +14,7 @@ from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, protocol
 from tocsin.routing.implicit.result import Dissemination, Kept, Step
+from tocsin.routing.implicit.services import Published, Running
 from tocsin.semantics.interest.ino import Service
 
 JSON_TYPE = "application/json"
@@ -110,7 +110,7 @@ class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
     def _payload(self) -> Payload:
         media_type = checked_media_type(self.media_type)
         if self.data_base64 is not None:
-            return Payload(media_type, _from_base64(self.data_base64))
+            return Payload(media_type, from_base64(self.data_base64))
         if self.data is UNSET:
             raise Refusal("malformed", "there is neither data nor data_base64")
         if _is_json(media_type):
@@ -174,10 +174,3 @@ class DisseminationDocument(Struct, frozen=True):
 def _is_json(media_type: str) -> bool:
     kind = media_type.partition(";")[0].strip().lower()
     return kind == JSON_TYPE or kind.endswith("+json")
-
-
-def _from_base64(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except ValueError:
-        raise Refusal("malformed", "data_base64 cannot be decoded") from None

@@ -1,26 +1,19 @@
 """The JSON documents of pull points; `openapi` is made from these too."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tocsin.documents.ports.port import PullPointState
 from tocsin.documents.subscriptions import SubscribeRequest, SubscriptionDocument
-from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation import times
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Held, Subscribe
-from tocsin.model import names
-from tocsin.model.filters import TopicIs
+from tocsin.mediation.soap.templates import PULL_POINTS
 from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import State, Subscription
-from tocsin.model.topics import parse_topic_expression
-
-_PREFIX = "xmlns:"
 
 
 class PullPointRequest(SubscribeRequest, frozen=True, forbid_unknown_fields=True):
@@ -55,10 +48,10 @@ class PullPointDocument(Struct, frozen=True):
     messages: str
 
     @classmethod
-    def of(cls, subscription: Subscription, base_url: str, point: PullPointState) -> "PullPointDocument":
-        shown = SubscriptionDocument.of(subscription)
-        waiting = point.last - point.handed_to
-        numbers = (waiting, point.last, point.handed_to, point.overflowed)
+    def of(
+        cls, subscription: Subscription, base_url: str, last: int, handed_to: int, overflowed: int
+    ) -> "PullPointDocument":
+        shown, numbers = SubscriptionDocument.of(subscription), (last - handed_to, last, handed_to, overflowed)
         address, messages = f"{base_url}{PULL_POINTS}{shown.id}", f"{base_url}/api/pullpoints/{shown.id}/messages"
         return cls(shown.id, address, shown.topics, shown.filters, shown.expires, shown.state, *numbers, messages)
 
@@ -84,14 +77,3 @@ class CurrentMessageDocument(Struct, frozen=True):
     def of(cls, notification: Notification) -> "CurrentMessageDocument":
         event = Raw(cloudevents.structured(notification)[1])
         return cls(str(notification.topic), times.timestamp(notification.when), event)
-
-
-def asked_topic(query: Mapping[str, str]) -> TopicIs | None:
-    """`topic` with names in Clark's form, or an expression whose prefixes are told by `xmlns:p=URI`."""
-    text = query.get("topic")
-    if not text:
-        return None
-    if (topic := names.topic(text)) is not None:
-        return TopicIs((topic.steps,))
-    spaces = {name.removeprefix(_PREFIX): uri for name, uri in query.items() if name.startswith(_PREFIX)}
-    return parse_topic_expression(text, "full", spaces)

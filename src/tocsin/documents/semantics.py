@@ -1,4 +1,4 @@
-"""The JSON documents of ontologies and liftings; `openapi` is made from these too."""
+"""The JSON documents of ontologies and liftings."""
 
 from collections.abc import Sequence
 
@@ -78,6 +78,3 @@ class LiftingSummary(Struct, frozen=True):
 
 def _shown(parents: Parents) -> dict[str, list[str]]:
     return {name: list(above) for name, above in sorted(parents)}
-
-
-KINDS = (OntologySummary, OntologyDocument, OntologyChange, MeaningChange, LiftingSummary)

@@ -54,19 +54,42 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
     consumer: Annotated[str, Meta(min_length=1, max_length=2048)]
     dialect: str = cloudevents.NAME
-    mode: Literal["structured", "binary", "batched"] = "structured"
-    topic: str | None = None
+    mode: Annotated[
+        Literal["structured", "binary", "batched"],
+        Meta(description="How events are sent; binary is raw in SOAP, and batched is for CloudEvents only"),
+    ] = "structured"
+    topic: Annotated[str | None, Meta(description="A topic expression; every topic without")] = None
     topic_dialect: TopicDialect = "full"
     namespaces: dict[str, str] = {}
     filters: list[dict[str, Any]] = []
-    expires: str | None = None
-    start: StartRequest | None = field(default=None, name="from")
-    secret: str | None = None
-    consent: bool = False
-    together: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    thin: bool = False
-    graph: str | None = None
-    bindings: bool = False
+    expires: Annotated[
+        str | None, Meta(description="A duration such as PT1H or a time; the broker's default lease without")
+    ] = None
+    start: Annotated[
+        StartRequest | None,
+        Meta(description="An offset of the log or a time; what is kept from there on is sent first"),
+    ] = field(default=None, name="from")
+    secret: Annotated[str | None, Meta(description="The name of a secret: messages are signed with it or carry it")] = (
+        None
+    )
+    consent: Annotated[bool, Meta(description="The consumer is asked before anything is sent to it")] = False
+    together: Annotated[
+        Annotated[int, Meta(ge=1, le=1000)] | None,
+        Meta(description="CloudEvents only: how many events may be in one batch, 100 unless told"),
+    ] = None
+    thin: Annotated[
+        bool, Meta(description="The consumer is told where each notification can be fetched, without its data")
+    ] = False
+    graph: Annotated[
+        str | None,
+        Meta(
+            description="The event graph is sent in this syntax: turtle, n-quads, json-ld or rdf-xml; "
+            "as published without"
+        ),
+    ] = None
+    bindings: Annotated[
+        bool, Meta(description="What the variables of a graph pattern stand for is told with each event")
+    ] = False
 
     def normalised(self, now: Instant) -> Subscribe:
         return Subscribe(

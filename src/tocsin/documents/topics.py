@@ -1,7 +1,9 @@
-"""The JSON documents of topics."""
+"""The JSON documents of topics, and of the namespaces in which they are declared."""
 
 from msgspec import Struct
 
+from tocsin.mediation import times
+from tocsin.model.identity import Instant
 from tocsin.model.topics import TopicNamespace
 
 
@@ -13,6 +15,10 @@ class TopicDocument(Struct, frozen=True):
     last: str | None
     subscriptions: int = 0
     declared: bool = False
+
+    @classmethod
+    def of(cls, name: str, count: int, last: Instant | None, wanting: int, declared: bool) -> "TopicDocument":
+        return cls(name, count, None if last is None else times.timestamp(last), wanting, declared)
 
 
 class TopicNamespaceDocument(Struct, frozen=True):

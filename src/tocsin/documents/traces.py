@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from tocsin.documents.ports.trace_port import Account, Accounts, Found, Newest, Outcome
+from tocsin.flow.traces import Account, Accounts, Logged, Newest, Outcome
 from tocsin.matching.explain.explanation import Part, Verdict
 from tocsin.matching.explain.wording import shortened
 from tocsin.mediation.times import timestamp
@@ -31,16 +31,16 @@ class TracedDocument(Struct, frozen=True):
     bytes: int
 
     @classmethod
-    def of_found(cls, found: Found) -> "TracedDocument":
-        said = found.notification
+    def of_logged(cls, logged: Logged) -> "TracedDocument":
+        said = logged.notification
         return cls(
             said.id,
             said.cause,
             said.at.offset,
             said.index,
-            found.of,
+            logged.of,
             timestamp(said.when),
-            found.door,
+            logged.door,
             said.dialect,
             said.producer,
             str(said.topic),
@@ -107,8 +107,8 @@ class TraceDocument(Struct, frozen=True):
     next: str | None
 
     @classmethod
-    def of(cls, found: Found, accounts: Accounts) -> "TraceDocument":
-        return cls(TracedDocument.of_found(found), list(map(AccountDocument.of, accounts.items)), accounts.next)
+    def of(cls, logged: Logged, accounts: Accounts) -> "TraceDocument":
+        return cls(TracedDocument.of_logged(logged), list(map(AccountDocument.of, accounts.items)), accounts.next)
 
 
 class NewestDocument(Struct, frozen=True):
@@ -120,4 +120,4 @@ class NewestDocument(Struct, frozen=True):
 
     @classmethod
     def of(cls, newest: Newest) -> "NewestDocument":
-        return cls([TraceDocument.of(found, Accounts((each,), None)) for found, each in newest.items], newest.cut)
+        return cls([TraceDocument.of(logged, Accounts((each,), None)) for logged, each in newest.items], newest.cut)

@@ -1,17 +1,21 @@
-"""The JSON documents of the world; `openapi` is made from these."""
+"""The JSON documents of the world."""
 
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from tocsin.mediation import times
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest import changes as c
-from tocsin.semantics.interest.ino import Edge, Service, Vote
+from tocsin.semantics.interest.ino import Edge, Key, Service, Vote
+from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import World
 
+Value = TypeVar("Value")
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
 
@@ -59,6 +63,29 @@ class ServiceRequest(Struct, frozen=True, forbid_unknown_fields=True):
         return Service(name, **given)
 
 
+class ServicePatch(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is not named stays, as in RFC 7396: in `qualities` and `tells` null takes one away."""
+
+    categories: list[str] | UnsetType = UNSET
+    qualities: dict[str, float | None] = {}
+    policies: list[str] | UnsetType = UNSET
+    tells: dict[str, str | None] = {}
+    by: str = ""
+
+    def changes(self, world: World, name: str) -> Sequence[c.Change]:
+        before = world.service(name)
+        for topic in self.tells:
+            world.topics.check(topic)
+        after = replace(
+            before,
+            categories=before.categories if self.categories is UNSET else tuple(dict.fromkeys(self.categories)),
+            qualities=_patched(before.qualities, self.qualities),
+            policies=before.policies if self.policies is UNSET else tuple(self.policies),
+            tells=_patched(before.tells, self.tells),
+        )
+        return [] if after == before else [c.PutService(after)]
+
+
 class EdgeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Services under `source` share messages of `topic` with services under `target`."""
 
@@ -71,6 +98,10 @@ class EdgeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     lift: Annotated[float, Meta(ge=0.0)] | None = None
     by: str = ""
 
+    @property
+    def key(self) -> Key:
+        return self.source, self.topic, self.target
+
 
 class VoteRequest(Struct, frozen=True, forbid_unknown_fields=True):
     source: str
@@ -79,6 +110,10 @@ class VoteRequest(Struct, frozen=True, forbid_unknown_fields=True):
     agrees: bool
     note: str = ""
     by: str = ""
+
+    @property
+    def key(self) -> Key:
+        return self.source, self.topic, self.target
 
 
 class RulesRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,6 +140,12 @@ class WorldTopicDocument(Struct, frozen=True):
     parent: str | None
     children: list[str]
 
+    @classmethod
+    def each(cls, world: World) -> "Callable[[str], WorldTopicDocument]":
+        """Of a topic by its name."""
+        children = _children(world.topics)
+        return lambda name: cls(name, world.topics.parent(name), children.get(name, []))
+
 
 class CategoryDocument(Struct, frozen=True):
     """`services` are those of the category itself, not of those below it."""
@@ -114,6 +155,20 @@ class CategoryDocument(Struct, frozen=True):
     owner: str | None
     children: list[str]
     services: list[str]
+
+    @classmethod
+    def each(cls, world: World) -> "Callable[[str], CategoryDocument]":
+        """Of a category by its name."""
+        children, members = _children(world.categories), dict[str, list[str]]()
+        for service in world.services.values():
+            for category in service.categories:
+                members.setdefault(category, []).append(service.name)
+
+        def shown(name: str) -> CategoryDocument:
+            owner, parent = world.owners.get(name), world.categories.parent(name)
+            return cls(name, parent, owner, children.get(name, []), members.get(name, []))
+
+        return shown
 
 
 class VoteDocument(Struct, frozen=True):
@@ -244,19 +299,13 @@ def _time(when: Instant) -> str | None:
     return times.timestamp(when) if when else None
 
 
-KINDS = (
-    TopicRequest,
-    CategoryRequest,
-    ServiceRequest,
-    EdgeRequest,
-    VoteRequest,
-    RulesRequest,
-    RulesDocument,
-    WorldTopicDocument,
-    CategoryDocument,
-    EdgeDocument,
-    NeighbourDocument,
-    ChangingDocument,
-    WorldDocument,
-    Service,
-)
+def _patched(before: Mapping[str, Value], said: Mapping[str, Value | None]) -> dict[str, Value]:
+    return {name: value for name, value in ({**before, **said}).items() if value is not None}
+
+
+def _children(taxonomy: Taxonomy) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, parent in taxonomy.items():
+        if parent is not None:
+            found.setdefault(parent, []).append(name)
+    return found

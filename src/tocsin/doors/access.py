@@ -111,8 +111,8 @@ async def _watch(node: Node, directory: Directory) -> None:
 
 async def end_unentitled(node: Node, accounts: Accounts) -> None:
     """What nobody owns was subscribed while the gate stood open, and stays."""
-    for each in node.subscriptions("", sys.maxsize, lambda each: not _is_entitled(each, accounts)):
-        await node.cancel(each.id, reason=f"{each.owner} may no longer subscribe to this")
+    for each in node.standing.page("", sys.maxsize, lambda each: not _is_entitled(each, accounts)):
+        await node.standing.cancel(each.id, "SourceCancelling", f"{each.owner} may no longer subscribe to this")
 
 
 def _is_entitled(subscription: Subscription, accounts: Accounts) -> bool:

@@ -1,29 +1,25 @@
 """All doors of a node under one address."""
 
-from tocsin.documents.ports.port import Broker
 from tocsin.doors.api.api import api
-from tocsin.doors.api.topics import TOPICS
 from tocsin.doors.events import EventsDoor
 from tocsin.doors.gate import Gate
 from tocsin.doors.notifiers import PATH as NOTIFIERS
 from tocsin.doors.notifiers import NotifierDoor
-from tocsin.doors.peers import PeerDoor, PeerPort
+from tocsin.doors.peers import PeerDoor
 from tocsin.doors.soap import SoapDoor
 from tocsin.doors.wsdl import description
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.ws import onvif
-from tocsin.model.paths import EVENTS
+from tocsin.model.paths import EVENTS, TOPIC_DOCUMENTS
 from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, send_reply
 from tocsin.wire.peer_messages import PATH as PEERS
 from tocsin.wire.webhook_options import options
 
 
-def doors(broker: Broker, gate: Gate | None = None, peers: PeerPort | None = None) -> Application:
-    """Without a gate they stand open; without `peers` there is no door for other nodes."""
-    gate = gate or Gate(broker)
-    soap_door, events, rest = SoapDoor(broker, gate.admit), EventsDoor(gate), api(gate)
-    notifiers = NotifierDoor(gate)
-    peer_door = rest if peers is None else PeerDoor(peers)
+def doors(gate: Gate) -> Application:
+    node = gate.node
+    soap_door, events, rest = SoapDoor(gate), EventsDoor(gate), api(gate)
+    notifiers, peer_door = NotifierDoor(gate), PeerDoor(node.implicit.peer_side)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -35,10 +31,10 @@ def doors(broker: Broker, gate: Gate | None = None, peers: PeerPort | None = Non
                 if scope["method"] == "POST":
                     await soap_door(scope, receive, send)
                 elif scope["method"] == "OPTIONS" and f"{path}/".startswith(f"{PUBLISH_DOOR}/"):
-                    await send_reply(send, options(scope, broker.webhook_origins))
-                elif path == TOPICS:
+                    await send_reply(send, options(scope, node.consumers.webhook_origins))
+                elif path == TOPIC_DOCUMENTS:
                     await rest(scope, receive, send)
-                elif scope["method"] == "GET" and (described := description(scope, broker.base_url)) is not None:
+                elif scope["method"] == "GET" and (described := description(scope, node.base_url)) is not None:
                     await send_reply(send, described)
                 else:
                     await send_reply(send, only("POST"))

@@ -15,15 +15,16 @@ class EventsDoor:
         self._gate = gate
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        node = self._gate.node
         if scope["method"] != "POST":
             asks = scope["method"] == "OPTIONS"
-            await send_reply(send, options(scope, self._gate.broker.webhook_origins) if asks else only("POST"))
+            await send_reply(send, options(scope, node.consumers.webhook_origins) if asks else only("POST"))
             return
         try:
-            broker = self._gate.of(scope)
-            body = await read_body(scope, receive, broker.body_limit)
+            caller = self._gate.caller(scope)
+            body = await read_body(scope, receive, node.body_limit)
             if not cloudevents.is_empty_batch(header(scope, b"content-type"), body):
-                await broker.publish(EVENTS, cloudevents.NAME, _chosen(scope), body)
+                await node.publishing.publish(caller, EVENTS, cloudevents.NAME, _chosen(scope), body)
         except Refusal as refusal:
             await send_reply(send, problem(refusal))
         else:

@@ -10,8 +10,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tocsin.documents.ports.port import Broker
-from tocsin.doors.guarded import Guarded
+from tocsin.broker.caller import NODE, Caller
+from tocsin.broker.node import Node
 from tocsin.doors.login_attempts import Attempts
 from tocsin.mediation.soap.replays import Replays
 from tocsin.mediation.soap.security import UsernameToken, proves, same, username_token
@@ -41,44 +41,34 @@ class Policy(Struct, frozen=True):
 
 
 class Gate:
-    """Without accounts it stands open: every request is nobody's, and the broker is as it is."""
+    """Without accounts it stands open: every request is nobody's, and everything may be done."""
 
     def __init__(
-        self, broker: Broker, accounts: Callable[[], Accounts] | None = None, policy: Policy | None = None
+        self, node: Node, accounts: Callable[[], Accounts] | None = None, policy: Policy | None = None
     ) -> None:
-        self._broker, self._accounts = broker, accounts
+        self.node, self._accounts = node, accounts
         self._policy = policy or Policy()
         self._attempts = Attempts()
-        self._replays = Replays(broker.now(), self._policy.clock_skew)
+        self._replays = Replays(node.now(), self._policy.clock_skew)
 
-    def of(self, scope: Scope, token: UsernameToken | None = None) -> Broker:
-        """The broker as the caller may see it; `token` is what the SOAP header held."""
-        return self._broker if self._accounts is None else self.broker_for(self.authenticate(scope, token))
-
-    async def admit(self, scope: Scope, envelope: Envelope | None) -> Broker:
-        """As `of`, for a SOAP message. What may be asked before one is known is asked by one without any right."""
+    def caller(self, scope: Scope, token: UsernameToken | None = None) -> Caller:
+        """Who asks; `token` is what the SOAP header held. Refuses whom it does not know."""
         if self._accounts is None:
-            return self._broker
-        if envelope is None:
-            return self.of(scope)
-        if envelope.operation in BEFORE_AUTHENTICATION:
-            return self.broker_for(_ANYBODY)
-        security = envelope.headers.get("security")
-        return self.of(scope, None if security is None else username_token(security))
+            return NODE
+        return Caller(self.authenticate(scope, token), self._named)
 
-    def broker_for(self, principal: Principal | None) -> Broker:
-        if principal is None:
-            return self._broker
-        return Guarded(self._broker, principal, self._named)
+    def caller_of_message(self, scope: Scope, envelope: Envelope | None) -> Caller:
+        """Of a SOAP message. What may be asked before one is known is asked by one without any right."""
+        if self._accounts is None or envelope is None:
+            return self.caller(scope)
+        if envelope.operation in BEFORE_AUTHENTICATION:
+            return Caller(_ANYBODY, self._named)
+        security = envelope.headers.get("security")
+        return self.caller(scope, None if security is None else username_token(security))
 
     def _named(self, name: str) -> Principal | None:
         account = None if self._accounts is None else self._accounts().by_name.get(name)
         return None if account is None else account.principal
-
-    @property
-    def broker(self) -> Broker:
-        """The broker itself, for what everybody may ask: its description and its health."""
-        return self._broker
 
     def authenticate(self, scope: Scope, token: UsernameToken | None = None) -> Principal | None:
         """The first of UsernameToken, Authorization and client certificate that is there decides; None when open."""
@@ -96,7 +86,7 @@ class Gate:
             if not self._may_be_clear(scope, at_loopback=self._policy.clear_text == "loopback"):
                 raise _refused("a PasswordText is taken over TLS only; send a PasswordDigest, or use https")
             return self._checked(accounts, scope, token.name, lambda password: proves(token, password))
-        now = self._broker.now()
+        now = self.node.now()
         self._replays.check(token, now)
         found = self._checked(accounts, scope, token.name, lambda password: proves(token, password))
         self._replays.remember(token, now)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
-from tocsin.documents.ports.implicit_port import ImplicitPort, Published, Running
+from tocsin.broker.caller import NODE, Caller
 from tocsin.doors.gate import Gate
 from tocsin.doors.notifier_wsdl import asks_for_wsdl, description
 from tocsin.doors.soap import is_envelope
@@ -25,10 +25,12 @@ from tocsin.mediation.ws import notifier_messages
 from tocsin.mediation.ws.notifier_messages import Asked, NotifyAsked, PublishAsked
 from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.notification import Payload
+from tocsin.model.paths import DISSEMINATIONS
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy, Message
 from tocsin.routing.implicit.notifier import MOST_NAMES
 from tocsin.routing.implicit.protocols import DEFAULT, PROTOCOLS, protocol
+from tocsin.routing.implicit.services import Published, Running
 from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply
 
 PATH = NOTIFIERS
@@ -49,7 +51,7 @@ class _Call(NamedTuple):
 
 class NotifierDoor:
     def __init__(self, gate: Gate) -> None:
-        self._gate = gate
+        self._gate, self._implicit = gate, gate.node.implicit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         method, name = scope["method"], scope["path"][len(PATH) :]
@@ -63,18 +65,18 @@ class NotifierDoor:
 
     def _get(self, name: str, scope: Scope) -> Reply:
         """The WSDL is for every tool, as that of the broker is."""
-        address = f"{self._gate.broker.base_url}{door_of(name)}"
+        address = f"{self._gate.node.base_url}{door_of(name)}"
         try:
             if asks_for_wsdl(scope.get("query_string", b"")):
                 return self._wsdl(name, address)
-            return _json(_described(self._gate.of(scope).implicit.notifier(name), address))
+            return _json(_described(self._implicit.notifier(self._gate.caller(scope), name), address))
         except Refusal as refusal:
             return faults.problem(refusal)
 
     def _wsdl(self, name: str, address: str) -> Reply:
         """Nobody was asked for a name here, so that nobody hears of other notifiers."""
         try:
-            self._port.notifier(name)
+            self._implicit.notifier(NODE, name)
         except Refusal as refusal:
             text = f"there is no notifier {name[:80]!r} at this node; GET /api/notifiers tells which there are"
             raise Refusal(refusal.reason, text) from None
@@ -83,7 +85,7 @@ class NotifierDoor:
     async def _post(self, name: str, scope: Scope, receive: Receive) -> Reply:
         body = b""
         try:
-            body = await read_body(scope, receive, self._gate.broker.body_limit)
+            body = await read_body(scope, receive, self._gate.node.body_limit)
             if _is_soap(scope, body):
                 return await self._soap(_Call(name, scope, body))
             return await self._plain(_Call(name, scope, body))
@@ -106,43 +108,57 @@ class NotifierDoor:
         context = envelope.context(notifier_messages.NAME)
         try:
             asked = notifier_messages.asked_in(envelope)
-            port = await self._admitted(call, envelope, asked)
-            if (missing := _missing(port, call.name)) is not None:
+            caller = self._admitted(call, envelope, asked)
+            if (missing := self._missing(caller, call.name)) is not None:
                 return _not_there(self._fault(context, missing))
             if isinstance(asked, NotifyAsked):
-                await port.notify(asked.copy or self._own(call.name, asked, envelope.header("message_id")))
+                await self._implicit.notify(
+                    caller, asked.copy or self._own(call.name, asked, envelope.header("message_id"))
+                )
                 return notifier_messages.notified_reply(context)
-            published = await _publish(port, call.name, asked, envelope.header("message_id"))
+            published = await self._publish(caller, call.name, asked, envelope.header("message_id"))
             return notifier_messages.published_reply(context, published)
         except Refusal as refusal:
             return self._fault(context, refusal)
 
-    async def _admitted(self, call: _Call, envelope: Envelope, asked: Asked) -> ImplicitPort:
+    def _admitted(self, call: _Call, envelope: Envelope, asked: Asked) -> Caller:
         """A proof shows that a node of this world sent it; who has none is asked for its name."""
         if isinstance(asked, NotifyAsked) and asked.copy is not None:
             self._check(call.name, asked.copy, asked.proof)
-            return self._port
-        return (await self._gate.admit(call.scope, envelope)).implicit
+            return NODE
+        return self._gate.caller_of_message(call.scope, envelope)
 
     def _own(self, name: str, asked: NotifyAsked, said: str) -> Copy:
         """Of a stranger, who sends no headers: it has no sender, and begins here."""
-        broker = self._gate.broker
+        node = self._gate.node
         made = _id_for(name, said, asked.topic, asked.data) or MessageId(uuid.uuid4().urn)
-        own = Message(made, OWN, name, asked.topic, asked.data, broker.now(), broker.base_url)
+        own = Message(made, OWN, name, asked.topic, asked.data, node.now(), node.base_url)
         return Copy(uuid.uuid4().hex, own, "", name, 1)
 
     async def _plain(self, call: _Call) -> Reply:
         """A CloudEvent, or anything else as it is with its topic in the address."""
-        broker = self._gate.of(call.scope)
-        broker.implicit.notifier(call.name)
+        caller = self._gate.caller(call.scope)
+        self._implicit.notifier(caller, call.name)
         asked = _in_query(call.scope)
         kind = header(call.scope, b"content-type")
         if kind.lower().startswith(FAMILY) or header(call.scope, b"ce-specversion"):
             published = _of_event(call, asked)
         else:
             published = _published(_needed(asked), Payload(checked_media_type(kind), call.body), asked)
-        made = await broker.implicit.publish_through(call.name, published)
-        return _json({"id": made, "result": f"{broker.base_url}/api/disseminations/{made}"}, 202)
+        made = await self._implicit.publish_through(caller, call.name, published)
+        return _json({"id": made, "result": f"{self._gate.node.base_url}{DISSEMINATIONS}/{made}"}, 202)
+
+    async def _publish(self, caller: Caller, name: str, asked: PublishAsked, said: str) -> MessageId:
+        chosen, made = _protocol(asked.protocol), _id_for(name, said, asked.topic, asked.data)
+        published = Published(asked.topic, asked.data, chosen, made, asked.limit)
+        return await self._implicit.publish_through(caller, name, published)
+
+    def _missing(self, caller: Caller, name: str) -> Refusal | None:
+        try:
+            self._implicit.notifier(caller, name)
+        except Refusal as refusal:
+            return refusal
+        return None
 
     def _check(self, name: str, copy: Copy, proof: str) -> None:
         """Bounds before the proof, for which all of it is read; who made it, before what it says is looked at."""
@@ -150,7 +166,7 @@ class NotifierDoor:
             raise Refusal(
                 "too-large", f"Notified names {len(copy.notified)} notifiers; send the latest {MOST_NAMES} of them"
             )
-        if not hmac.compare_digest(self._port.proof(copy).encode(), proof.encode()):
+        if not hmac.compare_digest(self._implicit.proof(NODE, copy).encode(), proof.encode()):
             raise Refusal(
                 "not-proven",
                 f"nothing proves that the message came from {copy.message.root!r}; send Notify without these headers"
@@ -164,18 +180,14 @@ class NotifierDoor:
     def _check_root(self, root: str) -> None:
         """As far as this node can know: where another keeps the world, the proof has to do."""
         try:
-            known = root in self._port.world().services
+            known = root in self._implicit.world(NODE).services
         except Refusal:
             return
         if not known:
             raise Refusal("not-proven", f"the root {root!r} is not registered in this world; register it first")
 
-    @property
-    def _port(self) -> ImplicitPort:
-        return self._gate.broker.implicit
-
     def _fault(self, context: Context, refusal: Refusal) -> Reply:
-        return faults.fault(notifier_messages.DIALECT, "", context, refusal, self._gate.broker.now())
+        return faults.fault(notifier_messages.DIALECT, "", context, refusal, self._gate.node.now())
 
 
 def _described(running: Running, address: str) -> dict[str, object]:
@@ -189,22 +201,9 @@ def _described(running: Running, address: str) -> dict[str, object]:
     }
 
 
-def _missing(port: ImplicitPort, name: str) -> Refusal | None:
-    try:
-        port.notifier(name)
-    except Refusal as refusal:
-        return refusal
-    return None
-
-
 def _not_there(fault: Reply) -> Reply:
     """In HTTP too: who would send again and again gives up."""
     return Reply(404, fault.headers, fault.body)
-
-
-async def _publish(port: ImplicitPort, name: str, asked: PublishAsked, said: str) -> MessageId:
-    chosen, made = _protocol(asked.protocol), _id_for(name, said, asked.topic, asked.data)
-    return await port.publish_through(name, Published(asked.topic, asked.data, chosen, made, asked.limit))
 
 
 def _id_for(name: str, said: str, topic: str, data: Payload) -> MessageId | None:

@@ -1,7 +1,8 @@
 """From what is asked to what the node does about it, and what is answered: the same for every dialect."""
 
-from tocsin.documents.ports.port import Broker
-from tocsin.doors.api.queries import LONGEST_WAIT
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
+from tocsin.doors.api.parameters import LONGEST_WAIT
 from tocsin.mediation.operations import (
     Answer,
     CreatePullPoint,
@@ -36,43 +37,43 @@ from tocsin.model.subscription import Subscription
 REGISTRATIONS = "/broker/registrations/"
 
 
-async def operate(broker: Broker, request: Request, now: Instant) -> Answer:
+async def operate(node: Node, caller: Caller, request: Request, now: Instant) -> Answer:
     """Answered with the time at which it was heard: who asks for an hour is told of an hour."""
     match request:
         case Subscribe():
-            return _subscribed(broker, await broker.subscribe(request), now)
+            return _subscribed(node, await node.subscriptions.subscribe(caller, request), now)
         case Renew():
-            return Renewed(await broker.renew(request), now)
+            return Renewed(await node.subscriptions.renew(caller, request), now)
         case GetStatus(name):
-            return Status(broker.subscription(name), now)
+            return Status(node.subscriptions.get(caller, name), now)
         case Unsubscribe(name):
-            await broker.unsubscribe(name)
+            await node.subscriptions.unsubscribe(caller, name)
         case Pause(name):
-            await broker.pause(name)
+            await node.subscriptions.pause(caller, name)
         case Resume(name):
-            await broker.resume(name)
+            await node.subscriptions.resume(caller, name)
         case CreatePullPoint():
-            return _subscribed(broker, await broker.create_pull_point(request), now)
+            return _subscribed(node, await node.pull_points.create(caller, request), now)
         case Pull(name, most, seconds):
-            return await broker.pull(name, most, min(seconds, LONGEST_WAIT))
+            return await node.pull_points.pull(caller, name, most, min(seconds, LONGEST_WAIT))
         case GetCurrentMessage(topic):
-            return CurrentMessage(broker.current_message(topic))
+            return CurrentMessage(node.current_messages.get(caller, topic))
         case RegisterPublisher():
-            made = await broker.register(request)
-            return Registered(made, f"{broker.base_url}{REGISTRATIONS}{made.id}", f"{broker.base_url}/broker")
+            made = await node.registrations.register(caller, request)
+            return Registered(made, f"{node.base_url}{REGISTRATIONS}{made.id}", f"{node.base_url}/broker")
         case DestroyRegistration(name):
-            await broker.destroy_registration(name)
+            await node.registrations.destroy(caller, name)
         case GetProperties(name, names):
-            return Properties(broker.properties(name, names))
+            return Properties(node.properties.get(caller, name, names))
         case Describe(what, asked):
-            return Described(what, asked, broker.base_url, broker.topic_set(), broker.fixed_topics, now)
+            return Described(what, asked, node.base_url, node.topics.topic_set(caller), node.topics.fixed, now)
         case Synchronise(name):
-            await broker.synchronise(name)
+            await node.synchronisation.synchronise(caller, name)
         case _:
             raise Refusal("unknown-operation", f"{type(request).__name__} is not served here")
     return Done()
 
 
-def _subscribed(broker: Broker, made: Subscription, now: Instant) -> Subscribed:
+def _subscribed(node: Node, made: Subscription, now: Instant) -> Subscribed:
     path = PULL_POINTS if made.consumer is None else SUBSCRIPTIONS
-    return Subscribed(made, f"{broker.base_url}{path}{made.id}", now)
+    return Subscribed(made, f"{node.base_url}{path}{made.id}", now)

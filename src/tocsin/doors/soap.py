@@ -1,10 +1,8 @@
 """`/broker` and what lies below it, and `/onvif`: every SOAP dialect, and raw events."""
 
-from collections.abc import Awaitable, Callable
-
 from msgspec.structs import replace
 
-from tocsin.documents.ports.port import Broker
+from tocsin.doors.gate import Gate
 from tocsin.doors.operations import REGISTRATIONS, operate
 from tocsin.doors.waiting import while_connected
 from tocsin.markup import xml
@@ -24,20 +22,14 @@ from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accep
 
 _RESOURCES = (SUBSCRIPTIONS, PULL_POINTS, REGISTRATIONS)
 
-# Who is behind a request, given what its envelope says of that; refuses whom it does not know.
-Admit = Callable[[Scope, Envelope | None], Awaitable[Broker]]
-
 
 class SoapDoor:
-    """`admit` gives the broker as the caller may use it."""
-
-    def __init__(self, broker: Broker, admit: Admit | None = None) -> None:
-        self._broker = broker
-        self._admit = admit or self._anybody
+    def __init__(self, gate: Gate) -> None:
+        self._gate, self._node = gate, gate.node
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = await read_body(scope, receive, self._broker.body_limit)
+            body = await read_body(scope, receive, self._node.body_limit)
             reply = await self.handle(scope, body, receive)
         except Refusal as refusal:
             reply = self._refuse(_guess(scope, b""), scope, refusal)
@@ -59,21 +51,19 @@ class SoapDoor:
             return self._refuse(_guess(scope, body), scope, refusal)
 
     async def _message(self, path: str, scope: Scope, body: bytes, receive: Receive) -> Reply | None:
-        reading = dialects.open_soap(path, body)
+        reading, node = dialects.open_soap(path, body), self._node
         if isinstance(reading, Recalled):
-            broker = await self._admit(scope, None)
-            await broker.publish(path, reading.dialect, (), body, reading)
-            return dialects.acknowledged(reading, reading.dialect, broker.base_url)
+            await node.publishing.publish(self._gate.caller(scope), path, reading.dialect, (), body, reading)
+            return dialects.acknowledged(reading, reading.dialect, node.base_url)
         try:
-            broker = await self._admit(scope, reading)
-            now = broker.now()
+            caller, now = self._gate.caller_of_message(scope, reading), node.now()
             heard = dialects.hear(reading, _resource(path), now)
             if isinstance(heard.request, Publish):
-                await broker.publish(path, heard.context.dialect, (), body, reading)
-                return dialects.acknowledged(reading, heard.context.dialect, broker.base_url)
-            work = operate(broker, _about(path, heard.request), now)
+                await node.publishing.publish(caller, path, heard.context.dialect, (), body, reading)
+                return dialects.acknowledged(reading, heard.context.dialect, node.base_url)
+            work = operate(node, caller, _about(path, heard.request), now)
             answer = await (while_connected(receive, work) if isinstance(heard.request, Pull) else work)
-            return dialects.answer(heard.context, answer, broker.base_url)
+            return dialects.answer(heard.context, answer, node.base_url)
         except Refusal as refusal:
             return self._refuse(_context(reading, _guess(scope, body)), scope, refusal)
 
@@ -86,27 +76,24 @@ class SoapDoor:
             reading = _envelope(path, content_type, body)
         if reading is None:
             dialect = dialects.EVENT_MEDIA_TYPES.get(kind, raw.NAME)
-            broker = await self._admit(scope, None)
-            await broker.publish(path, dialect, (("content-type", content_type),), body)
+            headers = (("content-type", content_type),)
+            await self._node.publishing.publish(self._gate.caller(scope), path, dialect, headers, body)
             return None
         dialect = reading.dialect if isinstance(reading, Recalled) else dialects.event_dialect(reading)
         try:
-            broker = await self._admit(scope, None if isinstance(reading, Recalled) else reading)
-            await broker.publish(path, dialect, (), body, reading)
+            envelope = None if isinstance(reading, Recalled) else reading
+            caller = self._gate.caller_of_message(scope, envelope)
+            await self._node.publishing.publish(caller, path, dialect, (), body, reading)
         except Refusal as refusal:
             return self._refuse(reading.context(dialect), scope, refusal)
-        return dialects.acknowledged(reading, dialect, broker.base_url)
+        return dialects.acknowledged(reading, dialect, self._node.base_url)
 
     def _refuse(self, context: Context, scope: Scope, refusal: Refusal) -> Reply:
         if "json" in header(scope, b"content-type"):
             return problem(refusal)
         if scope["path"].startswith(onvif.DOOR):
             context = replace(context, faults=onvif.NAME)
-        return dialects.fault(context, refusal, self._broker.now())
-
-    async def _anybody(self, scope: Scope, envelope: Envelope | None) -> Broker:
-        del scope, envelope
-        return self._broker
+        return dialects.fault(context, refusal, self._node.now())
 
 
 def _resource(path: str) -> str:

@@ -30,7 +30,7 @@ async def tcp_doors(gate: Gate, listener: socket.socket | None) -> AsyncIterator
     if listener is None:
         yield
         return
-    broker, door, notifiers = gate.broker, SoapDoor(gate.broker, gate.admit), NotifierDoor(gate)
+    node, door, notifiers = gate.node, SoapDoor(gate), NotifierDoor(gate)
 
     async def handle(path: str, content_type: str, body: bytes, receive: Receive, client: Client) -> Reply | None:
         headers = [(b"content-type", content_type.encode("latin-1", "replace"))]
@@ -41,7 +41,7 @@ async def tcp_doors(gate: Gate, listener: socket.socket | None) -> AsyncIterator
 
     def refuse(content_type: str, refusal: Refusal) -> Reply:
         context = Context(wsn_1_3.NAME, soap.guess_soap(content_type), None)
-        return dialects.fault(context, refusal, broker.now())
+        return dialects.fault(context, refusal, node.now())
 
-    async with tcp_served(TcpDoor(handle, refuse, broker.body_limit), listener):
+    async with tcp_served(TcpDoor(handle, refuse, node.body_limit), listener):
         yield

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from tocsin.model.identity import Instant
-from tocsin.model.notification import Payload
+from tocsin.model.notification import Notification, Payload
 
 RequestState = Literal["open", "answered", "ended"]
 Also = Literal["", "interests", "channel"]
@@ -80,3 +80,42 @@ class Interaction(Struct, frozen=True):
     request: str = ""
     message: str = ""
     of: str = ""
+
+
+class Ask(Struct, frozen=True):
+    """A consumer begins: `producer` is named, or left to the broker by category and profile."""
+
+    pattern: str
+    topic: str
+    asker: str
+    data: Payload
+    producer: str = ""
+    category: str = ""
+    profile: Profile = Profile()
+    also: Also = ""
+    channel: str = ""
+
+
+class Tell(Struct, frozen=True):
+    """A producer begins; `protocol` is how push-1:n-implicit travels."""
+
+    pattern: str
+    topic: str
+    producer: str
+    data: Payload
+    protocol: str = ""
+
+
+class Receivers(Struct, frozen=True):
+    """Who was told what by that; with push-1:n-implicit the dissemination of `message` knows."""
+
+    message: str
+    told: tuple[str, ...]
+    closed: tuple[str, ...] = ()
+
+
+class Fetched(Struct, frozen=True):
+    """A notification as the log has it; `private` to one that it was addressed to."""
+
+    notification: Notification
+    private: bool

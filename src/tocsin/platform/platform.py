@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.engines.outbox import OutboxEngine
 from tocsin.broker.node import Node
 from tocsin.broker.settings import Settings
@@ -33,17 +34,17 @@ class Platform:
 
     def summary(self) -> dict[str, Any]:
         """The JSON that `up --json` promises."""
-        figures = self.node.figures()
+        figures = self.node.figures(NODE)
         embedded = self.node.settings.engine == "embedded"
         return {
-            "published": sum(self.node.accepted.values()),
+            "published": sum(self.node.publishing.accepted.values()),
             "matched": self.node.engine.matched if embedded else self.pipeline.matches,
             "delivered": figures["delivery"]["delivered"],
-            "by_dialect": {"in": dict(self.node.accepted), "out": self.node.delivered_by_dialect()},
+            "by_dialect": {"in": dict(self.node.publishing.accepted), "out": self.node.delivered_by_dialect()},
             "dead_letters": figures["dead_letters"],
             "pipeline": {"batches": self.pipeline.batches, "rows": self.pipeline.rows},
             "engine": self.node.settings.engine,
-            "repeated": self.node.repeated,
+            "repeated": self.node.publishing.repeated,
         }
 
     async def run(self, seconds: float | None, stop: asyncio.Event) -> None:
@@ -67,7 +68,7 @@ class Platform:
         deadline = time.monotonic() + DRAIN_SECONDS
         while time.monotonic() < deadline and self.pipeline.failure is None:
             batch, read_to = await asyncio.to_thread(self.pipeline.published)
-            counted = read_to >= self.node.log.durable and self.pipeline.heard >= batch
+            counted = read_to >= self.node.journal.log.durable and self.pipeline.heard >= batch
             if counted and await asyncio.to_thread(self._all_offered) and self._idle():
                 return True
             await asyncio.sleep(0.1)

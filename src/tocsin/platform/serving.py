@@ -30,12 +30,11 @@ async def serving(settings: Settings, report: Callable[[str], None]) -> AsyncIte
         async with (
             open_node(settings, base_url, report, own) as node,
             gate_of(node) as gate,
-            served(doors(node, gate, node.implicit.peer_side), listener, tls),
+            served(doors(gate), listener, tls),
             tcp_doors(gate, tcp),
         ):
             with patient_collector(), contextlib.ExitStack() as stack:
-                stack.callback(node.pulling.stop_waiting)
-                stack.callback(node.implicit.stop_waiting)
+                stack.callback(node.stop_waiting)
                 yield node
     finally:
         listener.close()

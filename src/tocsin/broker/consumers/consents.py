@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 import msgspec
 from msgspec import Struct
 
-from tocsin.broker.engines.sending import REDRIVEN
+from tocsin.broker.engines.settlement import REDRIVEN
 from tocsin.delivery.courier import CannotDress
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.model.delivery import Delivery

@@ -1,20 +1,22 @@
 """What the node knows of those it sends to: the secrets they are shown, and whether they consented."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import chain
 
 import msgspec
 
+from tocsin.broker.caller import Caller
 from tocsin.broker.consumers.consents import Consents, Waiting
 from tocsin.broker.consumers.secrets import Secrets
 from tocsin.broker.consumers.sink_secrets import SinkSecrets, secrets_of
 from tocsin.broker.settings import Settings
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import pull_point_of
-from tocsin.mediation.operations import EndStatus
 from tocsin.model.access import Secret
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Pairs, SubscriptionId
+from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Subscription
 from tocsin.routing.consent import Patience
@@ -23,50 +25,51 @@ from tocsin.wire.addresses import place
 from tocsin.wire.http_client import HttpClient
 
 CALLBACKS = "/api/consents"
-Cancel = Callable[[str, EndStatus, str], Awaitable[object]]
-Subscriptions = Mapping[SubscriptionId, Subscription]
 
 
 class Consumers:
-    """`standing` and `changing` are the node's own tables; `cancel` ends a subscription whose consumer refused."""
+    """A subscription whose consumer refuses is cancelled."""
 
     def __init__(
         self,
         settings: Settings,
         base_url: str,
         store: Store,
-        standing: Subscriptions,
-        changing: Subscriptions,
-        cancel: Cancel,
+        standing: StandingSubscriptions,
+        http: HttpClient,
+        deliverer: Deliverer,
     ) -> None:
         asked = settings.delivery
-        self._base_url, self._store, self._standing, self._changing = base_url, store, standing, changing
+        self._store, self._standing, self._http, self._deliverer = store, standing, http, deliverer
         self.webhook_origins = settings.access.webhook_origins
         self._all_are_asked = asked.consent == "ask"
         self._secrets = Secrets(store.secrets, credentials_over_http=asked.credentials_over_http)
-        self._sinks = SinkSecrets(self._secrets, standing, changing)
+        self._sinks = SinkSecrets(self._secrets, standing)
         self._consents = Consents(
             store.consents,
             origin=place(base_url)[0],
             callback=base_url + CALLBACKS,
             rate=asked.consent_rate,
             patience=Patience(asked.consent_wait, asked.first_backoff, asked.longest_backoff),
-            end=lambda name, reason: cancel(name, "DeliveryFailure", reason),
+            end=lambda name, reason: standing.cancel(name, "DeliveryFailure", reason),
         )
 
-    def start(self, http: HttpClient, deliverer: Deliverer) -> None:
+    def start(self) -> None:
         """Before anything is offered to the deliverer."""
-        self._sinks.start()
-        self._consents.start(http, deliverer, self._standing.values())
+        self._consents.start(self._http, self._deliverer, self._standing.by_id.values())
 
     async def close(self) -> None:
         await self._consents.close()
 
-    def check(self, *endpoints: Endpoint | None) -> None:
-        """Whether the secrets they name are there, and for them."""
+    def check(self, caller: Caller, *endpoints: Endpoint | None) -> None:
+        """Whether the secrets they name are there, and for them. One that may go anywhere is sent nowhere by somebody
+        who could name a place of its own."""
         for endpoint in endpoints:
             if endpoint is not None:
                 self._secrets.check(endpoint)
+                anywhere = endpoint.secret is not None and self._secrets.goes_anywhere(endpoint.secret)
+                if anywhere and not caller.manages_everything():
+                    raise caller.may_not(f"have the secret {endpoint.secret!r} sent, which is not for one address only")
 
     def asked(self, consumer: Endpoint | None, form: Form) -> Endpoint | None:
         """The consumer, as one that is asked for consent or not. We do not ask ourselves; SOAP has no such question."""
@@ -76,14 +79,13 @@ class Consumers:
         asked = (consumer.consent or all_are) and pull_point_of(consumer.address) is None
         return msgspec.structs.replace(consumer, consent=asked)
 
-    def changed(self, before: Subscription | None, subscription: Subscription) -> None:
-        """In the order of the log; `before` is how it stood."""
-        self._consents.changed(subscription)
-        self._sinks.changed(before, subscription)
+    def changed(self, change: Changed) -> None:
+        self._consents.changed(change.subscription)
+        self._sinks.changed(change.subscription)
 
     def together(self, subscription: SubscriptionId) -> int:
         """How many notifications it takes in one message; the store may know of it before we are told."""
-        found = self._standing.get(subscription)
+        found = self._standing.by_id.get(subscription)
         if found is None and subscription.isalnum():
             history = self._store.history(subscription)
             found = history[-1].subscription if history else None
@@ -93,25 +95,30 @@ class Consumers:
         """The headers of one attempt: with what is never written down."""
         return delivery.headers + self._consents.headers_for(delivery) + self._secrets.headers_for(delivery)
 
-    def secrets(self) -> Sequence[Secret]:
+    def secrets(self, caller: Caller) -> Sequence[Secret]:
+        caller.anybody()  # their values are never told
         return self._secrets.all()
 
-    async def add_secret(self, secret: Secret, *, replace: bool) -> None:
+    async def add_secret(self, caller: Caller, secret: Secret, *, replace: bool) -> None:
+        caller.must_manage_everything("add secrets")
         if replace:
             self._check_users(secret)
         await self._secrets.add(secret, replace=replace)
 
-    async def remove_secret(self, name: str) -> None:
+    async def remove_secret(self, caller: Caller, name: str) -> None:
+        caller.must_manage_everything("remove secrets")
         await self._secrets.remove(name, {each.id for each in self._users(name)})
 
-    def consents(self) -> Sequence[Waiting]:
+    def consents(self, caller: Caller) -> Sequence[Waiting]:
+        caller.must_manage_everything("see who was asked for consent")
         return self._consents.waiting()
 
     async def consent(self, token: str, rate: str) -> SubscriptionId:
+        """Whoever has the token was told it by us."""
         return await self._consents.called_back(token, rate)
 
     def _users(self, secret: str) -> Iterable[Subscription]:
-        for each in chain(self._standing.values(), self._changing.values()):
+        for each in chain(self._standing.by_id.values(), self._standing.changing.values()):
             if secret in secrets_of(each):
                 yield each
 
@@ -122,28 +129,3 @@ class Consumers:
             return
         if (before.kind, before.header, before.address) != (secret.kind, secret.header, secret.address):
             raise Refusal("in-use", f"the secret {secret.name!r} is in use and not the same but for its value")
-
-
-class Consuming:
-    """A base of `Node`: what the doors ask about consumers."""
-
-    consumers: Consumers
-
-    @property
-    def webhook_origins(self) -> Sequence[str]:
-        return self.consumers.webhook_origins
-
-    def secrets(self) -> Sequence[Secret]:
-        return self.consumers.secrets()
-
-    async def add_secret(self, secret: Secret, *, replace: bool) -> None:
-        await self.consumers.add_secret(secret, replace=replace)
-
-    async def remove_secret(self, name: str) -> None:
-        await self.consumers.remove_secret(name)
-
-    def consents(self) -> Sequence[Waiting]:
-        return self.consumers.consents()
-
-    async def give_consent(self, token: str, rate: str) -> str:
-        return await self.consumers.consent(token, rate)

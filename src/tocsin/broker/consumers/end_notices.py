@@ -27,9 +27,8 @@ class Notice(Struct, frozen=True):
 class EndNotices:
     """`write` is the dialect's way to say so; None where it has none, or the subscriber named no address for it."""
 
-    def __init__(self, write: Write = end_notice) -> None:
-        self._write, self._numbers = write, count(1)
-        self.deliverer: Deliverer
+    def __init__(self, deliverer: Deliverer, write: Write = end_notice) -> None:
+        self._deliverer, self._write, self._numbers = deliverer, write, count(1)
 
     def send(self, ended: Ended, base_url: str) -> bool:
         """Whether there is anything to say."""
@@ -51,4 +50,4 @@ class EndNotices:
         self._offer(notification.id, delivery)
 
     def _offer(self, name: str, delivery: Delivery) -> None:
-        self.deliverer.offer(Entry(SubscriptionId(ENDING + name), (next(self._numbers), 0), Notice(delivery)))
+        self._deliverer.offer(Entry(SubscriptionId(ENDING + name), (next(self._numbers), 0), Notice(delivery)))

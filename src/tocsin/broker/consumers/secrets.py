@@ -73,6 +73,9 @@ class Secrets:
         except CannotDress as problem:
             raise Refusal("bad-consumer", str(problem)) from None
 
+    def goes_anywhere(self, name: str) -> bool:
+        return name in self._known and not self._known[name].address
+
     def headers_for(self, delivery: Delivery) -> Pairs:
         """Of one attempt: it is signed with its own time, and known by the same id as the last."""
         if delivery.to.secret is None:

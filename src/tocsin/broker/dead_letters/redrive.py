@@ -28,7 +28,7 @@ class Refilling(NamedTuple):
     notification: Notification
 
 
-class Remaking:
+class Remaker:
     """Rules change, and so does what can be written; whatever still cannot be keeps its place and gets its reason."""
 
     def __init__(self, flow: Flow, store: Store, reader: LogReader) -> None:

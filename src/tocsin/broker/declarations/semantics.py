@@ -1,22 +1,20 @@
 """Ontologies and liftings: what they are declared to, and which subscriptions stand and fall with them."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from tocsin.broker.declarations.checks import check_among, check_together, formed, graphs_in, is_known
-from tocsin.broker.declarations.declarations import Declaring
-from tocsin.broker.engines.sending import Sending
-from tocsin.broker.kernels import warmed
+from tocsin.broker.caller import Caller
+from tocsin.broker.declarations.checks import check_among, check_together, formed, graphs_in
+from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.publishing.event_checks import check_event_graph, takes_long
-from tocsin.broker.pull_points.pull_points import PullPoints
-from tocsin.broker.settings import Settings
-from tocsin.broker.subscriptions.suspension import tell_suspended
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs.queries import query_of
 from tocsin.matching.catalogue import Catalogue
-from tocsin.model.declarations import Declaration, Lifting, Ontology, Withdrawn
-from tocsin.model.filters import Filter, Graph
+from tocsin.model.declarations import Declaration, Ontology
+from tocsin.model.filters import Graph
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
@@ -27,66 +25,46 @@ from tocsin.semantics.events.lifting import check_lifting
 
 AT_ONCE = 256  # are suspended in one write
 Broken = tuple[SubscriptionId, str]
-_STANDING = ("active", "paused")
 
 
-def is_of_meaning(what: Declaration) -> bool:
-    return isinstance(what, Ontology | Lifting) or (
-        isinstance(what, Withdrawn) and what.what in ("ontology", "lifting")
-    )
+class Semantics:
+    """`unknown_properties`: whether events may state what no ontology has."""
 
-
-class Meaning(Declaring):
-    """A base of `Node`, which has these."""
-
-    base_url: str
-    settings: Settings
-    sending: Sending
-    pulling: PullPoints
-
-    def __init__(self, known: Catalogue) -> None:
-        super().__init__(known)
-        self._meaning = asyncio.Lock()  # one change is looked through at a time
+    def __init__(
+        self,
+        declarations: Declarations,
+        standing: StandingSubscriptions,
+        suspension: Suspension,
+        report: Callable[[str], None],
+        *,
+        unknown_properties: bool,
+    ) -> None:
+        self._declarations, self._standing, self._suspension = declarations, standing, suspension
+        self._report, self._unknown_properties = report, unknown_properties
+        self._changing = asyncio.Lock()  # one change is looked through at a time
         self._looked = False  # at all that stand, since the last change
-        self._meanwhile: dict[SubscriptionId, Subscription] | None = None  # changed while it is
 
-    def subscription(self, subscription: str) -> Subscription:
-        raise NotImplementedError
+    def check_may_declare(self, caller: Caller) -> None:
+        """Refuses who may not, before what it sent is read: that may take long."""
+        caller.must_manage_everything("declare ontologies or liftings")
 
-    async def suspend(self, subscription: str, reason: str) -> Subscription:
-        raise NotImplementedError
-
-    async def declare(self, what: Declaration) -> None:
-        if is_of_meaning(what):
-            await self.declare_meaning(what)
-        else:
-            await super().declare(what)
-
-    async def ready_for(self, filters: Iterable[Filter]) -> None:
-        """Graph patterns may ask for what RDF itself has, without any ontology."""
-        if any(True for _ in graphs_in(filters)):
-            await warmed(self.report)
-
-    def check_may_declare(self) -> None:
-        """Everybody who gets here may."""
-
-    async def declare_meaning(self, what: Declaration, *, dry_run: bool = False) -> Sequence[Broken]:
+    async def declare(self, caller: Caller, what: Declaration, *, dry_run: bool = False) -> Sequence[Broken]:
         """What becomes of standing subscriptions: those that ask for what is no more are suspended, each with why."""
-        async with self._meaning:
+        self.check_may_declare(caller)
+        declarations = self._declarations
+        async with self._changing:
             what = await asyncio.to_thread(formed, what)
-            check_among(what, self._ahead)
-            if isinstance(what, Ontology) and not self._ahead.ontologies:
-                await warmed(self.report)  # from now on there may be patterns
-            if is_known(what, self._ahead):
-                if self._last is not None:
-                    await self._stored(self._last)
+            check_among(what, declarations.ahead)
+            if isinstance(what, Ontology) and not declarations.ahead.ontologies:
+                await declarations.warm()  # from now on there may be patterns
+            if await declarations.has(what):
                 return ()
-            after = self._ahead.copy()
+            after = declarations.ahead.copy()
             after.declare(what)
             broken = await self._looked_through(after)
             if not dry_run:
                 self._looked = False  # should this end before its time, those that are left are suspended later
-                await self._declare_all((what,))
+                await declarations.append((what,))
                 await self._suspend_all(broken)
                 self._looked = True
             return broken
@@ -94,58 +72,50 @@ class Meaning(Declaring):
     async def read_ontologies(self) -> None:
         """Before anybody publishes: a large model takes a while. One that is refused today can still be withdrawn."""
         try:
-            await asyncio.to_thread(lambda: self.known.concepts)
+            await asyncio.to_thread(lambda: self._declarations.known.concepts)
         except Refusal as refusal:
-            self.report(f"the ontologies cannot be used: {refusal.text}")
+            self._report(f"the ontologies cannot be used: {refusal.text}")
 
     async def suspend_broken(self) -> None:
         """After a start, and a call that failed: the change may be on disk when those it breaks are not yet."""
         if self._looked:
             return
-        async with self._meaning:
-            await self._suspend_all(await self._looked_through(self._ahead.copy()))
+        async with self._changing:
+            await self._suspend_all(await self._looked_through(self._declarations.ahead.copy()))
             self._looked = True
 
-    async def _looked_through(self, after: Catalogue) -> list[Broken]:
-        """In a thread, for there may be many; what was asked for meanwhile is few, and looked at last."""
-        standing, self._meanwhile = list((self._subscriptions | self._changing).values()), {}
-        try:
-            broken = await asyncio.to_thread(_checked, after, standing)
-            unchanged = [each for each in broken if each[0] not in self._meanwhile]
-            return unchanged + list(broken_by(after.concepts, self._meanwhile.values()))
-        finally:
-            self._meanwhile = None
+    @property
+    def checks_events(self) -> bool:
+        known = self._declarations.ahead
+        return bool(known.ontologies or known.liftings)
 
     async def check_event_graphs(self, notifications: Sequence[Notification]) -> bool:
         """Whoever publishes what the ontologies do not allow is told at once, with the vertex.
 
         Whether others may have published meanwhile: what is long is read beside the loop.
         """
-        known = self._ahead
-        if not known.ontologies and not known.liftings:
-            return False
-        check, unknown = partial(_check_all, notifications, known), self.settings.meaning.unknown_properties
+        known = self._declarations.ahead
+        check = partial(_check_all, notifications, known, self._unknown_properties)
         if any(takes_long(each, known) for each in notifications):
-            await asyncio.to_thread(check, unknown)
+            await asyncio.to_thread(check)
             return True
-        check(unknown)
+        check()
         return False
 
-    def _note_change(self, subscription: Subscription) -> None:
-        if self._meanwhile is not None:
-            self._meanwhile[subscription.id] = subscription
+    async def _looked_through(self, after: Catalogue) -> list[Broken]:
+        """In a thread, for there may be many; what was asked for meanwhile is few, and looked at last."""
+        with self._standing.watched() as meanwhile:
+            broken = await asyncio.to_thread(_checked, after, self._standing.all())
+            unchanged = [each for each in broken if each[0] not in meanwhile]
+            return unchanged + list(broken_by(after.concepts, meanwhile.values()))
 
     async def _suspend_all(self, broken: Sequence[Broken]) -> None:
         for begin in range(0, len(broken), AT_ONCE):
-            await asyncio.gather(*(self._suspend(*each) for each in broken[begin : begin + AT_ONCE]))
+            some = broken[begin : begin + AT_ONCE]
+            await asyncio.gather(*(self._suspension.suspend(name, reason, _STANDING) for name, reason in some))
 
-    async def _suspend(self, name: SubscriptionId, reason: str) -> None:
-        try:
-            if self.subscription(name).state in _STANDING:
-                tell_suspended(self, await self.suspend(name, reason))
-        except Refusal as refusal:
-            if refusal.reason != "unknown-subscription":  # else it ended meanwhile
-                raise
+
+_STANDING = ("active", "paused")
 
 
 def _check_all(notifications: Sequence[Notification], known: Catalogue, unknown_properties: bool) -> None:

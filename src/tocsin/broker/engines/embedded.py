@@ -6,18 +6,18 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, cast
 
-from tocsin.broker.engines.sending import Waits, own_lanes, turn
+from tocsin.broker.engines.settlement import Waits, own_lanes, turn
+from tocsin.broker.journal import Arrival, Follower, matchable
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import LAST_INDEX, Entry, Place, weight
-from tocsin.flow.addressing import addressed_to, pulled_by
-from tocsin.flow.flow import Flow, normalise, unmade
+from tocsin.flow.addressing import pulled_by
+from tocsin.flow.flow import Flow, unmade
 from tocsin.matching.engine import matches
 from tocsin.matching.judge import Undecided
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared
-from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Position, Subscription
 from tocsin.store.codec import decode
 from tocsin.store.database import Store
@@ -41,49 +41,50 @@ PAGE = 10_000  # records
 
 
 class EmbeddedEngine:
-    def __init__(self, flow: Flow, store: Store, reader: LogReader, judges: Judges | None = None) -> None:
-        self._flow, self._store, self._reader = flow, store, reader
-        self._judges = judges or Judges()
-        self.deliverer: Deliverer
-        self.stored: Callable[[], Awaitable[None]] | None = None  # when it matches ahead of the disk
+    """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again.
+
+    Who is paused now is held from the beginning, whatever it was at that checkpoint. `settled` is waited for before the
+    log is read, where notifications are matched ahead of the disk.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        store: Store,
+        reader: LogReader,
+        judges: Judges,
+        deliverer: Deliverer,
+        settled: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        self._flow, self._store, self._reader, self._judges = flow, store, reader, judges
+        self.deliverer, self._settled = deliverer, settled
         self.overload: str | None = None
-        self.matched_to = 0
         self.matched = 0
         self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
         self._saved: tuple[int, dict[SubscriptionId, Place]] | None = None
-
-    def start(self, deliverer: Deliverer) -> None:
-        """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again.
-
-        Who is paused now is held from the beginning, whatever it was at that checkpoint.
-        """
-        self.deliverer = deliverer
-        for subscription in self._store.current():
-            turn(deliverer, subscription)
-        self.matched_to, cursors = self._store.progress()
-        self.matched_to = max(self.matched_to, self._reader.start())
-        for what in self._store.declared_as_of(self.matched_to):
-            self._flow.declare(what)
-        for subscription in self._store.state_as_of(self.matched_to):
+        matched_to, self._cursors = store.progress()
+        self.matched_to = max(matched_to, reader.start())
+        for what in store.declared_as_of(self.matched_to):
+            flow.declare(what)
+        for subscription in store.state_as_of(self.matched_to):
             if pulled_by(subscription) is None:
-                self._judges.in_loop.expect(subscription.filters)
-                self._flow.apply(subscription)
-        for name, place in cursors.items():
-            deliverer.seed(name, place)
-        for offset, payload in self._reader.frames(self.matched_to, self._reader.end()):
-            match decode(payload):
-                case Changed() as change:
-                    self._apply(change)
-                case Declared() as declared:
-                    self.declared(declared)
-                case Accepted() as record:
-                    self.accepted(offset, matchable(record))
+                judges.in_loop.expect(subscription.filters)
+                flow.apply(subscription)
 
-    def changed(self, change: Changed) -> None:
-        self._apply(change)
-        turn(self.deliverer, change.subscription)
+    def start(self) -> None:
+        """When the deliverer may send."""
+        for subscription in self._store.current():
+            turn(self.deliverer, subscription)
+        for name, place in self._cursors.items():
+            self.deliverer.seed(name, place)
 
-    def declared(self, declared: Declared) -> None:
+    def followers(self) -> Sequence[Follower]:
+        def turned(change: Changed) -> None:
+            turn(self.deliverer, change.subscription)
+
+        return Follower(self._apply, self._declared, self.arrived, self.matched_to), Follower(turned)
+
+    def _declared(self, declared: Declared) -> None:
         self._flow.declare(declared.what)
         self.matched_to = declared.at.offset + 1
 
@@ -109,9 +110,9 @@ class EmbeddedEngine:
             return False
         return self._store.is_first(change)
 
-    def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
-        offer, begin = self.deliverer.offer, self._judges.in_loop.begin
-        for notification in notifications:
+    def arrived(self, arrived: Arrival) -> None:
+        offer, begin, offset = self.deliverer.offer, self._judges.in_loop.begin, arrived.offset
+        for notification in arrived.matchable:
             begin()
             place, (found, undecided) = (offset, notification.index), self._flow.match(notification)
             self.matched += len(found)
@@ -149,8 +150,8 @@ class EmbeddedEngine:
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         """Page by page: a long stretch that nobody wants holds no thread for long, and is not read twice."""
-        if self.stored is not None:
-            await self.stored()
+        if self._settled is not None:
+            await self._settled()
         known, offset = self._read_to.pop(subscription, (after, after[0]))
         offset = offset if known == after else after[0]
         while True:
@@ -224,16 +225,3 @@ def bytes_of(notification: Notification) -> int:
     for _, value in notification.attributes:  # not a sum: that costs twice as much, and all that match pay it
         size += len(value)
     return size
-
-
-def readable(record: Accepted) -> tuple[Notification, ...]:
-    """None where today's rules refuse what was accepted under others: one such record must not stop the rest."""
-    try:
-        return normalise(record)
-    except Refusal:
-        return ()
-
-
-def matchable(record: Accepted) -> tuple[Notification, ...]:
-    """What is for a pull point alone is for no subscription."""
-    return readable(record) if addressed_to(record) is None else ()

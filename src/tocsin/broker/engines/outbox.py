@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from tocsin.broker.engines.sending import Waits, turn
+from tocsin.broker.engines.settlement import Waits, turn
+from tocsin.broker.journal import Follower
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place, weight
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
-from tocsin.model.notification import Notification
-from tocsin.model.records import Changed, Declared, Position
+from tocsin.model.records import Changed, Position
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.outbox import Outbox, Row
@@ -23,34 +23,30 @@ ROWS = 1000
 class OutboxEngine:
     """Places are row ids of the outbox: they only grow, and are the order of sending."""
 
-    def __init__(self, store: Store, outbox: Outbox) -> None:
-        self._store, self._outbox = store, outbox
-        self.deliverer: Deliverer
+    def __init__(self, store: Store, outbox: Outbox, deliverer: Deliverer) -> None:
+        self._store, self._outbox, self.deliverer = store, outbox, deliverer
         self.overload: str | None = None
-        self.matched_to = 0
         self.matched = 0
         self._last_row = 0
         self._behind = True
         self._settled: list[int] = []
         self._standing = {each.id for each in store.current()}
 
-    def start(self, deliverer: Deliverer) -> None:
-        self.deliverer = deliverer
+    def start(self) -> None:
+        """When the deliverer may send."""
         for subscription in self._store.current():
-            turn(deliverer, subscription)
+            turn(self.deliverer, subscription)
 
-    def changed(self, change: Changed) -> None:
+    def followers(self) -> Sequence[Follower]:
+        """Spark reads declarations and notifications from the log."""
+        return (Follower(self._changed),)
+
+    def _changed(self, change: Changed) -> None:
         if change.subscription.state == "ended":
             self._standing.discard(change.subscription.id)
         else:
             self._standing.add(change.subscription.id)
         turn(self.deliverer, change.subscription)
-
-    def declared(self, declared: Declared) -> None:
-        """Spark reads it from the log, too."""
-
-    def accepted(self, offset: int, notifications: Sequence[Notification]) -> None:
-        """Spark reads it from the log."""
 
     def prepare(self, entry: Entry) -> Delivery:
         assert isinstance(entry.what, Delivery)

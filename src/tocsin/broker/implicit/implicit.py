@@ -7,28 +7,32 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tocsin.broker.caller import Caller
+from tocsin.broker.implicit.host import Host
 from tocsin.broker.implicit.lane import Means as WayOut
 from tocsin.broker.implicit.lane import Patience
 from tocsin.broker.implicit.peer_side import PeerSide
 from tocsin.broker.implicit.peers import Peers
 from tocsin.broker.implicit.registry import LocalRegistry
 from tocsin.broker.implicit.remote_registry import RemoteRegistry
-from tocsin.broker.implicit.residents import Host, Residents
+from tocsin.broker.implicit.residents import Residents
 from tocsin.broker.implicit.results import Results
 from tocsin.broker.implicit.shell import Shell
 from tocsin.broker.implicit.turn import Forget, Here
+from tocsin.broker.implicit.world_rights import allowed
 from tocsin.broker.settings import ImplicitSettings
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.documents.ports.implicit_port import Changes, Published, Running
 from tocsin.flow.addressing import check_event_for_service, door_of
 from tocsin.model.identity import SECOND, Instant, MessageId
 from tocsin.model.names import Topic
+from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy, Forward, Message, Publish
 from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
 from tocsin.routing.implicit.result import Dissemination
+from tocsin.routing.implicit.services import Changes, Published, Running
 from tocsin.runtime.link import Link
-from tocsin.semantics.interest.changes import Changing
+from tocsin.semantics.interest.changes import Change, Changing
 from tocsin.semantics.interest.ino import Service, topic_of
 from tocsin.semantics.interest.world import World
 from tocsin.store.implicit import ImplicitTables, Publication, Residing
@@ -49,7 +53,7 @@ class Means(Struct, frozen=True):
 
 
 class Implicit:
-    """Implements `tocsin.documents.ports.implicit_port.ImplicitPort`; `peer_side` is what other nodes see of it."""
+    """`by` is who asks where nobody has to show it, else it is the caller. `peer_side` is for other nodes."""
 
     def __init__(self, host: Host, asked: ImplicitSettings, means: Means) -> None:
         self._host, self._asked, self._key, tables = host, asked, means.key, means.tables
@@ -104,34 +108,63 @@ class Implicit:
         machines, handled = self._shell.machines, self._shell.handled
         return {"notifiers": len(machines.residing), "handled": handled.total(), "waiting": self._shell.figures()}
 
-    def world(self) -> World:
+    def changed(self, change: Changed) -> None:
+        """Of a subscription: that of a service may have ended."""
+        if change.subscription.state == "ended":
+            self._residents.has_ended(change.subscription)
+
+    def world(self, caller: Caller) -> World:
+        """As it stands, to read. Refused where another node keeps it."""
+        caller.anybody()
         return self._world().world()
 
     def topic(self, label: str) -> Topic:
+        """Of a topic of the world its path, which every node knows."""
         self._registry.topics.check(label)
         return topic_of(self._registry.topics, label)
 
-    async def change_world(self, changes: Changes, by: str) -> int:
-        return await self._world().change(changes, by)
+    async def change_world(self, caller: Caller, changes: Changes, by: str) -> int:
+        """All of them or none; returns the version when it is on disk. What depends on the world as it is asks for it:
+        nobody else changes it between that look and the change."""
 
-    async def world_history(self, after: int, limit: int) -> Sequence[Changing]:
+        def ours(world: World) -> Sequence[Change]:
+            return allowed(caller, world, changes(world) if callable(changes) else changes)
+
+        return await self._world().change(ours, caller.name or by)
+
+    async def world_history(self, caller: Caller, after: int, limit: int) -> Sequence[Changing]:
+        caller.anybody()
         return await self._world().history(after, limit)
 
-    async def create_notifier(self, service: Service, by: str, owner: str = "") -> Running:
+    async def create_notifier(self, caller: Caller, service: Service, by: str, owner: str = "") -> Running:
+        """Registers the service under its categories, with a notifier of this node; returns when it can be called.
+
+        `owner` is whose the service's subscription is, who therefore fetches from it; by default it is who asks.
+        """
+        caller.must_manage_everything("create notifiers")
+        if caller.principal is not None and owner and caller.users(owner) is None:
+            raise Refusal("unknown-name", f"there is no user {owner[:80]!r} to own it; `tocsin users add` makes one")
+        by = caller.name or by
         await self._residents.create(service, by, owner or by)
-        return self.notifier(service.name)
+        return self.notifier(caller, service.name)
 
-    async def remove_notifier(self, name: str, by: str) -> None:
-        await self._residents.remove(name, by)
+    async def remove_notifier(self, caller: Caller, name: str, by: str) -> None:
+        caller.must_manage_everything("remove notifiers")
+        await self._residents.remove(name, caller.name or by)
 
-    def notifier(self, name: str) -> Running:
+    def notifier(self, caller: Caller, name: str) -> Running:
+        caller.anybody()
         return self._running(self._residents.get(name))
 
-    def notifiers(self) -> Sequence[Running]:
+    def notifiers(self, caller: Caller) -> Sequence[Running]:
+        """Those of this node, by name."""
+        caller.anybody()
         return [self._running(each) for _, each in sorted(self._shell.machines.residing.items())]
 
-    async def publish_through(self, notifier: str, asked: Published) -> MessageId:
-        """What is published again with the same id is the same message, and changes nothing."""
+    async def publish_through(self, caller: Caller, notifier: str, asked: Published) -> MessageId:
+        """Returns when the message and all copies it causes at its root are on disk. What is published again with the
+        same id is the same message, and changes nothing."""
+        self._must_publish(caller, asked.topic)
         self._check(notifier, asked.protocol)
         _check_only(asked)
         self._registry.topics.check(asked.topic)
@@ -150,8 +183,10 @@ class Implicit:
         await self._shell.take([Publish(made, self._most(asked.limit), asked.only)])
         return made.id
 
-    async def notify(self, copy: Copy) -> None:
-        """What has no sender begins here, and this notifier's service is the first to be told."""
+    async def notify(self, caller: Caller, copy: Copy) -> None:
+        """A copy whose proof was checked, or a stranger's as a message of its own; returns when it is on disk. What has
+        no sender begins here, and this notifier's service is the first to be told."""
+        self._must_publish(caller, copy.message.topic)
         self._check(copy.to, copy.message.protocol)
         if copy.sender:
             await self._shell.take([copy])
@@ -161,7 +196,9 @@ class Implicit:
             self._check_told(begun)
             await self._shell.take([Publish(begun, self._most(None), own=True)])
 
-    async def pass_on(self, copies: Sequence[Copy]) -> None:
+    async def pass_on(self, caller: Caller, copies: Sequence[Copy]) -> None:
+        """Copies whose root may be elsewhere, each to where its receiver is told; all of them are on disk, or none."""
+        caller.must_manage_everything("pass on what others say")
         for copy in copies:
             protocol(copy.message.protocol)
         for message in {copy.message.id: copy.message for copy in copies}.values():
@@ -170,17 +207,37 @@ class Implicit:
         here = self._shell.machines.residing
         await self._shell.take([copy if copy.to in here else Forward(copy) for copy in copies])
 
-    def proof(self, copy: Copy) -> str:
+    def proof(self, caller: Caller, copy: Copy) -> str:
+        """What shows that a node of this world made the copy."""
+        caller.must_manage_everything("sign for the nodes of this world")
         return copy_proof(self._key, copy)
 
-    async def dissemination(self, message: str, seconds: float = 0.0) -> Dissemination:
+    async def dissemination(self, caller: Caller, message: str, seconds: float = 0.0) -> Dissemination:
+        """Of a message that was published through a notifier of this node; waits so long for its end."""
+        await self.publication(caller, message)
         return await self._results.of(message, seconds)
 
-    async def publication(self, message: str) -> tuple[MessageId, str, str, str]:
-        return _said(await self._results.publication(message))
+    async def publication(self, caller: Caller, message: str) -> tuple[MessageId, str, str, str]:
+        """Id, root, topic and protocol. Who may publish under a topic may know what became of it."""
+        found = _said(await self._results.publication(message))
+        if not self._may_know(caller, found[2]):
+            raise caller.may_not(f"know what became of messages of the topic {found[2]!r}")
+        return found
 
-    async def disseminations(self, limit: int) -> Sequence[tuple[MessageId, str, str, str]]:
-        return list(map(_said, await self._results.latest(limit)))
+    async def disseminations(self, caller: Caller, limit: int) -> Sequence[tuple[MessageId, str, str, str]]:
+        """The latest: id, root, topic, protocol."""
+        return [row for row in map(_said, await self._results.latest(limit)) if self._may_know(caller, row[2])]
+
+    def _must_publish(self, caller: Caller, label: str) -> None:
+        if caller.principal is not None:
+            caller.must_publish(self.topic(label))
+
+    def _may_know(self, caller: Caller, label: str) -> bool:
+        """A topic that was taken out of the world is known to who manages everything."""
+        try:
+            return caller.manages_everything() or caller.may_publish(self.topic(label))
+        except Refusal:
+            return False
 
     async def _tell(self, copy: Copy) -> None:
         """A topic that the world no longer has is told by its own name."""

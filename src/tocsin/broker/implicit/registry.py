@@ -8,9 +8,9 @@ from typing import Protocol
 from msgspec.structs import replace
 
 from tocsin.broker.implicit.one_by_one import OneByOne
-from tocsin.documents.ports.implicit_port import Changes
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
+from tocsin.routing.implicit.services import Changes
 from tocsin.semantics.interest.changes import CastVote, Change, Changing, PutEdge, PutService, RemoveEdge, RemoveService
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.partition import Entry, Partition, entry_of, part_of

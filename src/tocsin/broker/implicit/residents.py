@@ -3,25 +3,21 @@
 import asyncio
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from tocsin.broker.implicit.host import Host
 from tocsin.broker.implicit.one_by_one import OneByOne
 from tocsin.broker.implicit.registry import Registry
 from tocsin.broker.implicit.shell import Shell
 from tocsin.broker.implicit.turn import Join, Leave
-from tocsin.documents.ports.port import Seen
 from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
 from tocsin.model.filters import ForNotifier
-from tocsin.model.identity import Instant
-from tocsin.model.names import Topic
 from tocsin.model.refusal import OUR_FAULT, Refusal
 from tocsin.model.subscription import Endpoint, Form, Subscription
-from tocsin.routing.implicit.messages import Copy
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.suggestions import known_names
 from tocsin.store.errors import StoreError
@@ -30,30 +26,6 @@ from tocsin.wire.peer_messages import Registering
 
 AGAIN_AFTER = 1.0
 BETWEEN_ENDS = 10.0  # seconds: a consumer that refuses is not asked all the time
-
-
-class Host(Protocol):
-    """The node, as far as implicit notification needs it."""
-
-    base_url: str
-    body_limit: int
-    on_ended: Callable[[Subscription], None]
-
-    def now(self) -> Instant: ...
-
-    async def tell_service(self, copy: Copy, topic: Topic, producer: str) -> None: ...
-
-    async def subscribe_service(
-        self, notifier: str, consumer: Endpoint | None, form: Form, owner: str | None = None
-    ) -> Subscription: ...
-
-    async def subscribe_again(self, notifier: str, ended: str) -> Subscription: ...
-
-    async def unsubscribe(self, subscription: str) -> Subscription: ...
-
-    def subscription(self, subscription: str) -> Subscription: ...
-
-    def subscriptions(self, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]: ...
 
 
 class Residents:
@@ -65,7 +37,6 @@ class Residents:
 
     def start(self) -> None:
         self._note_strays()
-        self._host.on_ended = self._has_ended
         self._ended.set()
         self._tasks = [asyncio.create_task(self._move()), asyncio.create_task(self._mind())]
 
@@ -139,7 +110,7 @@ class Residents:
             if refusal.reason != "unknown-subscription":  # else somebody ended it before
                 raise
 
-    def _has_ended(self, subscription: Subscription) -> None:
+    def has_ended(self, subscription: Subscription) -> None:
         if any(isinstance(each, ForNotifier) for each in subscription.filters):
             self._ended.set()
 

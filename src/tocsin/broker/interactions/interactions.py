@@ -3,26 +3,29 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
+from tocsin.broker.caller import NODE, Caller
+from tocsin.broker.implicit.implicit import Implicit
 from tocsin.broker.interactions.records import NAMES, Records, check_live, is_live
 from tocsin.broker.interactions.subscriptions import Standing
-from tocsin.broker.interactions.ways import Around, Ways
+from tocsin.broker.interactions.ways import Ways
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.tracing.notification_lookup import fetch
-from tocsin.documents.ports.implicit_port import Published
-from tocsin.documents.ports.interactions_port import Ask, Fetched, SeenInteraction, SeenRequest, Tell, Told
 from tocsin.model import names
 from tocsin.model.identity import Instant, MessageId, Pairs
-from tocsin.model.interactions import Also, Choice, Interaction, Request
+from tocsin.model.interactions import Also, Ask, Choice, Fetched, Interaction, Receivers, Request, Tell
 from tocsin.model.names import Topic
 from tocsin.model.notification import Payload
+from tocsin.model.paths import REQUESTS
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, protocol
+from tocsin.routing.implicit.services import Published
 from tocsin.routing.interaction import (
     Pattern,
     answer_goes_to,
@@ -34,7 +37,6 @@ from tocsin.routing.interaction import (
 )
 from tocsin.semantics.interest.ino import Service, topic_of
 from tocsin.semantics.interest.world import World
-from tocsin.store.requests import RequestTable
 
 MOST_LIVE = 100_000
 FORGET_SECONDS = 60.0
@@ -42,16 +44,29 @@ _MOST_NAMED = 100  # requests that an answer names
 
 
 class Interactions:
-    """Implements `InteractionsPort`. What is asked of one producer goes in turn."""
+    """What is asked of one producer goes in turn. A caller speaks for the service of its own name, and for those whose
+    subscriptions it manages."""
 
-    def __init__(self, around: Around, table: RequestTable, log: Path, kept_seconds: float) -> None:
-        self._around, self._log = around, log
-        self._ways, self._records = Ways(around), Records(table, around.now, kept_seconds)
-        self._standing = Standing(self._ways, self._records)
+    def __init__(
+        self,
+        ways: Ways,
+        records: Records,
+        standing: StandingSubscriptions,
+        implicit: Implicit,
+        log: Path,
+        base_url: str,
+    ) -> None:
+        self._ways, self._records, self._subscriptions = ways, records, standing
+        self._implicit, self._log, self._base_url = implicit, log, base_url
+        self._standing = Standing(ways, records)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def ask(self, asked: Ask) -> Request:
-        rules, world = pattern(asked.pattern), self._around.implicit.world()
+    async def ask(self, caller: Caller, asked: Ask) -> Request:
+        """Returns when the request is on disk, and so is what tells the producer of it."""
+        self._must_speak_for(caller, asked.asker)
+        if caller.principal is not None and not caller.may_hear(topic := self._topic_of(asked.topic)):
+            raise caller.may_not(f"ask about {topic}, of which it may not hear")
+        rules, world = pattern(asked.pattern), self._world()
         if not rules.asked:
             raise Refusal("malformed", f"{rules.name} begins with the producer, which tells: nobody asks")
         if len(self._records.live) >= MOST_LIVE:
@@ -59,83 +74,118 @@ class Interactions:
         world.topics.check(asked.topic)
         asker = world.service(asked.asker)
         producer, why = await _producer(world, rules, asked)
-        request = _request(rules, asked, producer.name, why, self._around.now())
+        request = _request(rules, asked, producer.name, why, self._ways.now())
         async with self._turn(producer.name):
             if rules.standing:
                 return await self._standing.subscribe(world, request)
             return await self._pull(asker, producer, request)
 
-    async def answer(self, request: str, by: str, data: Payload, *, principal: str | None = None) -> Told:
+    async def answer(self, caller: Caller, request: str, by: str, data: Payload) -> Receivers:
         """To all that it is for, or to nobody: one message, whose copies are on disk together."""
-        producer = (await self.request(request)).producer
-        async with self._turn(producer):
-            found, world = _answerable(await self.request(request), by), self._around.implicit.world()
+        asked = await self._records.get(request)
+        self._must_speak_for(caller, by)
+        if caller.principal is not None:
+            caller.must_publish(self._topic_of(asked.topic))
+            if (channel := names.topic(asked.channel)) is not None:
+                caller.must_publish(channel)
+        async with self._turn(asked.producer):
+            found, world = _answerable(await self._records.get(request), by), self._world()
             closing = together(found, self._records.live)
             told = answer_goes_to(found, self._records.live, world)
             _check_registered(world, told, closing)
-            message = await self._send_answer(world, found, closing, told, data, principal)
+            message = await self._send_answer(caller, world, found, closing, told, data)
             answered = [replace(each, state="answered", answers=each.answers + 1) for each in closing]
             await self._records.keep(answered, self._records.said("answered", found, by, told, message))
-            return Told(message, told, tuple(each.id for each in answered if not is_live(each)))
+            return Receivers(message, told, tuple(each.id for each in answered if not is_live(each)))
 
-    async def tell(self, tell: Tell, *, principal: str | None = None) -> Told:
-        rules, world = pattern(tell.pattern), self._around.implicit.world()
+    async def tell(self, caller: Caller, tell: Tell) -> Receivers:
+        self._must_speak_for(caller, tell.producer)
+        if caller.principal is not None:
+            caller.must_publish(self._topic_of(tell.topic))
+        rules, world = pattern(tell.pattern), self._world()
         if rules.mode != "push":
             raise Refusal("malformed", f"{rules.name} begins with a consumer, which asks; the producer answers")
         if tell.protocol and not rules.spreads:
             raise Refusal("malformed", f"a protocol is for push-1:n-implicit; {rules.name} has none")
         world.topics.check(tell.topic)
         producer = world.service(tell.producer)
-        done = await self._push(world, rules, producer, tell, principal)
-        said = Interaction(
-            self._around.now(), rules.name, "told", producer.name, done.told, tell.topic, "", done.message
-        )
+        done = await self._push(caller, world, rules, producer, tell)
+        said = Interaction(self._ways.now(), rules.name, "told", producer.name, done.told, tell.topic, "", done.message)
         await self._records.keep((), said)
         return done
 
-    async def end(self, request: str, by: str) -> Request:
-        producer = (await self.request(request)).producer
-        async with self._turn(producer):
-            found = await self.request(request)
+    async def end(self, caller: Caller, request: str, by: str) -> Request:
+        asked = await self._records.get(request)
+        self._must_speak_for(caller, asked.asker)
+        async with self._turn(asked.producer):
+            found = await self._records.get(request)
             if by and by != found.asker:
                 raise Refusal("not-allowed", f"request {found.id} is {found.asker}'s to end, not {by}'s")
             return await self._standing.end(check_live(found, "ended"))
 
-    async def request(self, request: str) -> Request:
-        return await self._records.get(request)
+    async def request(self, caller: Caller, request: str) -> Request:
+        found = await self._records.get(request)
+        if not self._sees(caller, found):
+            raise caller.may_not(f"read the request {found.id}, which is another's")
+        return found
 
-    async def requests(self, after: int, limit: int, seen: SeenRequest) -> Sequence[tuple[int, Request]]:
-        return await self._records.requests(after, limit, seen)
+    async def requests(
+        self, caller: Caller, after: int, limit: int, seen: Callable[[Request], bool]
+    ) -> Sequence[tuple[int, Request]]:
+        return await self._records.requests(after, limit, lambda each: self._sees(caller, each) and seen(each))
 
     async def interactions(
-        self, after: int, limit: int, request: str | None, seen: SeenInteraction
+        self, caller: Caller, after: int, limit: int, request: str | None, seen: Callable[[Interaction], bool]
     ) -> Sequence[tuple[int, Interaction]]:
-        return await self._records.interactions(after, limit, request, seen)
+        def both(each: Interaction) -> bool:
+            return any(self._speaks_for(caller, name) for name in (each.by, each.of, *each.told)) and seen(each)
 
-    async def fetch(self, offset: int, index: int) -> Fetched:
-        return await asyncio.to_thread(fetch, self._log, offset, index, self._around.now())
+        return await self._records.interactions(after, limit, request, seen if caller.principal is None else both)
 
-    def subscription_of(self, service: str) -> str | None:
-        running = self._ways.here(service)
-        return None if running is None else running.subscription
+    async def fetch(self, caller: Caller, offset: int, index: int) -> Fetched:
+        """One notification of the log; refused when there is none there, or none any more."""
+        found = await asyncio.to_thread(fetch, self._log, offset, index, self._ways.now())
+        if not caller.manages_everything() and (found.private or not caller.may_hear(found.notification.topic)):
+            raise caller.may_not("hear of what is there")
+        return found
 
-    def topic_of(self, label: str) -> Topic:
-        world = self._around.implicit.world()
+    def _world(self) -> World:
+        return self._implicit.world(NODE)
+
+    def _topic_of(self, label: str) -> Topic:
+        """What a topic of the world is on the wire."""
+        world = self._world()
         world.topics.check(label)
         return topic_of(world.topics, label)
+
+    def _sees(self, caller: Caller, request: Request) -> bool:
+        return self._speaks_for(caller, request.asker) or self._speaks_for(caller, request.producer)
+
+    def _must_speak_for(self, caller: Caller, service: str) -> None:
+        if not self._speaks_for(caller, service):
+            raise caller.may_not(f"speak for the service {service!r}")
+
+    def _speaks_for(self, caller: Caller, service: str) -> bool:
+        if service == caller.name or caller.manages_everything():
+            return True
+        running = self._ways.here(service)
+        try:
+            return running is not None and caller.may_manage(self._subscriptions.get(running.subscription))
+        except Refusal:
+            return False
 
     async def forget(self) -> None:
         """In the background: what is over, when it has been long enough, and what nobody can use any more."""
         with contextlib.suppress(Refusal):  # another node may keep the world
-            services = self._around.implicit.world().services
+            services = self._world().services
             for each in [each for each in self._records.live if _is_pointless(each, services)]:
-                await self.end(each.id, "")
+                await self.end(NODE, each.id, "")
         await self._records.forget()
 
     async def _pull(self, asker: Service, producer: Service, request: Request) -> Request:
         """On disk before the producer hears of it, which may answer at once."""
         await self._records.keep([request])
-        reply = f"{self._around.base_url}/api/requests/{request.id}"
+        reply = f"{self._base_url}{REQUESTS}/{request.id}"
         said = Published(
             request.topic,
             request.data,
@@ -152,12 +202,12 @@ class Interactions:
 
     async def _send_answer(
         self,
+        caller: Caller,
         world: World,
         request: Request,
         closing: Sequence[Request],
         told: Sequence[str],
         data: Payload,
-        principal: str | None,
     ) -> str:
         """Its name is the same when it is sent again, because we were killed before it was remembered; another answer
         has another one."""
@@ -169,25 +219,25 @@ class Interactions:
         message = await self._ways.tell(producer, told, Published(request.topic, data, id=name, attributes=attributes))
         if request.also == "channel":
             channel = names.topic(request.channel) or topic_of(world.topics, request.topic)
-            await self._ways.say(producer, channel, data, message, principal)
+            await self._ways.say(caller, producer, channel, data, message)
         return message
 
-    async def _push(self, world: World, rules: Pattern, producer: Service, tell: Tell, principal: str | None) -> Told:
+    async def _push(self, caller: Caller, world: World, rules: Pattern, producer: Service, tell: Tell) -> Receivers:
         told: tuple[str, ...]
         name = MessageId(f"urn:uuid:{uuid.uuid4()}")
         said = Published(tell.topic, tell.data, id=name)
         if rules.ruled:
             told = (told_by_rule(producer, tell.topic),)
-            return Told(await self._ways.tell(producer, told, said), told)
+            return Receivers(await self._ways.tell(producer, told, said), told)
         if rules.spreads:
             way = protocol(tell.protocol or DEFAULT).name
             told = world.neighbours(producer.name, tell.topic)
-            return Told(await self._ways.spread(producer, replace(said, protocol=way)), told)
+            return Receivers(await self._ways.spread(producer, replace(said, protocol=way)), told)
         told = subscribed(producer.name, tell.topic, self._standing.at(world, producer.name), world)
         if not told and rules.exclusive:
             raise Refusal("unknown-name", f"nobody has subscribed at {producer.name} for {tell.topic!r}")
-        await self._ways.say(producer, topic_of(world.topics, tell.topic), tell.data, name, principal)
-        return Told(name, told)
+        await self._ways.say(caller, producer, topic_of(world.topics, tell.topic), tell.data, name)
+        return Receivers(name, told)
 
     def _turn(self, producer: str) -> asyncio.Lock:
         return self._turns.setdefault(producer, asyncio.Lock())

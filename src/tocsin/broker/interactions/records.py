@@ -8,7 +8,6 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from tocsin.broker.quantities import duration_text
-from tocsin.documents.ports.interactions_port import SeenInteraction, SeenRequest
 from tocsin.model.identity import Instant, after
 from tocsin.model.interactions import NO_DATA, Act, Interaction, Request
 from tocsin.model.refusal import Refusal
@@ -18,7 +17,7 @@ from tocsin.store.requests import RequestTable
 
 NAMES = "urn:tocsin:request:"
 _PAGE = 500
-Found = TypeVar("Found")
+Row = TypeVar("Row")
 
 
 class Records:
@@ -62,11 +61,11 @@ class Records:
         known = (request.topic, request.id, message, request.producer)
         return Interaction(self._now(), request.pattern, act, by, tuple(told), *known)
 
-    async def requests(self, after: int, limit: int, seen: SeenRequest) -> list[tuple[int, Request]]:
+    async def requests(self, after: int, limit: int, seen: Callable[[Request], bool]) -> list[tuple[int, Request]]:
         return await _pages(self._table.page, after, limit, seen)
 
     async def interactions(
-        self, after: int, limit: int, request: str | None, seen: SeenInteraction
+        self, after: int, limit: int, request: str | None, seen: Callable[[Interaction], bool]
     ) -> list[tuple[int, Interaction]]:
         def page(after: int, limit: int) -> list[tuple[int, Interaction]]:
             return self._table.interactions(after, limit, request)
@@ -85,10 +84,10 @@ def check_live(request: Request, what: str) -> Request:
 
 
 async def _pages(
-    page: Callable[[int, int], list[tuple[int, Found]]], after: int, limit: int, seen: Callable[[Found], bool]
-) -> list[tuple[int, Found]]:
+    page: Callable[[int, int], list[tuple[int, Row]]], after: int, limit: int, seen: Callable[[Row], bool]
+) -> list[tuple[int, Row]]:
     """As many as are wanted of those that are seen, however many others lie between."""
-    found: list[tuple[int, Found]] = []
+    found: list[tuple[int, Row]] = []
     while len(found) < limit:
         rows = await _stored(partial(page, after, _PAGE))
         found += [row for row in rows if seen(row[1])]
@@ -98,7 +97,7 @@ async def _pages(
     return found[:limit]
 
 
-async def _stored(work: Callable[[], Found]) -> Found:
+async def _stored(work: Callable[[], Row]) -> Row:
     try:
         return await asyncio.to_thread(work)
     except StoreError as problem:

@@ -1,82 +1,72 @@
 """How services reach each other here: through notifiers, on topics of the broker, and by subscriptions that stand."""
 
 import uuid
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from tocsin.documents.ports.implicit_port import ImplicitPort, Published, Running
+from tocsin.broker.caller import NODE, Caller
+from tocsin.broker.implicit.implicit import Implicit
+from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.subscriptions.subscriptions import Subscriptions
 from tocsin.documents.subscriptions import SubscribeRequest
-from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation.ce import cloudevents
-from tocsin.mediation.operations import Subscribe
+from tocsin.mediation.soap.templates import PULL_POINTS
 from tocsin.model.filters import DESCEND, AttributeIs, Filter, TopicIs
-from tocsin.model.identity import Instant, MessageId, Node, Pairs
+from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import Topic
 from tocsin.model.notification import Copy, Message, Notification, Payload
 from tocsin.model.paths import EVENTS
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Position, Subscription
+from tocsin.model.subscription import Position
 from tocsin.routing.implicit.protocols import DIRECT
+from tocsin.routing.implicit.services import Published, Running
 from tocsin.semantics.interest.ino import Service
 
 _NOWHERE = Position(Node(""), 0)
 
 
-class Around(Protocol):
-    """The node, as far as it is needed here."""
-
-    base_url: str
-
-    @property
-    def implicit(self) -> ImplicitPort: ...
-
-    def now(self) -> Instant: ...
-
-    async def publish(
-        self, door: str, dialect: str, headers: Pairs, body: bytes, *, principal: str | None = None
-    ) -> None: ...
-
-    async def subscribe_for_good(self, request: Subscribe, *, owner: str | None = None) -> Subscription: ...
-
-    async def unsubscribe(self, subscription: str) -> Subscription: ...
-
-    def subscription(self, subscription: str) -> Subscription: ...
-
-
 class Ways:
-    def __init__(self, around: Around) -> None:
-        self._around = around
+    def __init__(
+        self,
+        base_url: str,
+        now: Callable[[], Instant],
+        *,
+        implicit: Implicit,
+        publishing: Publishing,
+        subscriptions: Subscriptions,
+        standing: StandingSubscriptions,
+    ) -> None:
+        self._base_url, self.now, self._implicit = base_url, now, implicit
+        self._publishing, self._subscriptions, self._standing = publishing, subscriptions, standing
 
     async def tell(self, root: Service, names: Sequence[str], said: Published) -> str:
         """Exactly those, in one step that is on disk when it returns."""
         if self.here(root.name) is not None:
             asked = replace(said, protocol=DIRECT.name, only=tuple(names))
-            return await self._around.implicit.publish_through(root.name, asked)
+            return await self._implicit.publish_through(NODE, root.name, asked)
         name = said.id or MessageId(f"urn:uuid:{uuid.uuid4()}")
-        reports = root.node or self._around.base_url
-        message = Message(
-            name, DIRECT.name, root.name, said.topic, said.data, self._around.now(), reports, said.attributes
-        )
+        reports = root.node or self._base_url
+        message = Message(name, DIRECT.name, root.name, said.topic, said.data, self.now(), reports, said.attributes)
         copies = [Copy(f"{name}/{quote(each, safe='')}", message, root.name, each, 1) for each in names]
-        await self._around.implicit.pass_on(copies)
+        await self._implicit.pass_on(NODE, copies)
         return name
 
     async def spread(self, root: Service, said: Published) -> str:
         """By a protocol over the graph of interests, which its notifier begins."""
         if self.here(root.name) is None:
             raise _elsewhere(root)
-        return await self._around.implicit.publish_through(root.name, said)
+        return await self._implicit.publish_through(NODE, root.name, said)
 
-    async def say(self, producer: Service, topic: Topic, data: Payload, name: str, principal: str | None) -> None:
+    async def say(self, caller: Caller, producer: Service, topic: Topic, data: Payload, name: str) -> None:
         """On a topic of the broker, where every subscription has its own filter."""
         said = Notification(
             MessageId(name),
             _NOWHERE,
             0,
-            self._around.now(),
+            self.now(),
             "raw",
             "",
             producer.notifier,
@@ -87,7 +77,7 @@ class Ways:
         )
         headers, body = cloudevents.structured(said)
         known = tuple((key.lower(), value) for key, value in headers)
-        await self._around.publish(EVENTS, cloudevents.NAME, known, body, principal=principal)
+        await self._publishing.publish(caller, EVENTS, cloudevents.NAME, known, body)
 
     async def stand(self, asker: Service, producer: Service, topic: Topic) -> str:
         """A subscription of that consumer to what that producer says about the topic, until it is ended."""
@@ -97,13 +87,13 @@ class Ways:
         )
         running = self.here(asker.name)
         address = asker.address or self._pull_point(asker, running)
-        asked = SubscribeRequest(address, asker.dialect or cloudevents.NAME).normalised(self._around.now())
-        owner = None if running is None else self._around.subscription(running.subscription).owner
-        return (await self._around.subscribe_for_good(replace(asked, filters=filters), owner=owner)).id
+        asked = SubscribeRequest(address, asker.dialect or cloudevents.NAME).normalised(self.now())
+        owner = None if running is None else self._standing.get(running.subscription).owner
+        return (await self._subscriptions.subscribe_for_good(replace(asked, filters=filters), owner)).id
 
     async def lift(self, subscription: str) -> None:
         try:
-            await self._around.unsubscribe(subscription)
+            await self._standing.end(subscription, "unsubscribed")
         except Refusal as refusal:
             if refusal.reason != "unknown-subscription":
                 raise
@@ -111,23 +101,23 @@ class Ways:
     def stands(self, asker: Service | None, subscription: str) -> bool:
         """Whether it still reaches that service: it may have been ended, and the service may have come back."""
         try:
-            consumer = self._around.subscription(subscription).consumer
+            consumer = self._standing.get(subscription).consumer
             at = "" if asker is None else asker.address or self._pull_point(asker, self.here(asker.name))
         except Refusal:
             return False
-        base = self._around.base_url
+        base = self._base_url
         return consumer is not None and consumer.address.removeprefix(base) == at.removeprefix(base)
 
     def here(self, service: str) -> Running | None:
         try:
-            return self._around.implicit.notifier(service)
+            return self._implicit.notifier(NODE, service)
         except Refusal:
             return None
 
     def _pull_point(self, asker: Service, running: Running | None) -> str:
         if running is None:
             raise _elsewhere(asker)
-        return f"{self._around.base_url}{PULL_POINTS}{running.subscription}"
+        return f"{self._base_url}{PULL_POINTS}{running.subscription}"
 
 
 def _elsewhere(service: Service) -> Refusal:

@@ -1,17 +1,14 @@
 """The current message of each topic: the last that was published on it (WS-BaseNotification 1.3 s4.3)."""
 
 import asyncio
-from collections.abc import Sequence
 
-from tocsin.broker.engines.embedded import matchable
+from tocsin.broker.caller import Caller
+from tocsin.broker.journal import Arrival, Follower
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
-from tocsin.store.codec import decode, is_change
 from tocsin.store.current_messages import CurrentMessageTable, CurrentSaving
-from tocsin.store.log.reader import LogReader
 
 MOST_TOPICS = 10_000
 MOST_BYTES = 64 << 20
@@ -23,7 +20,7 @@ _LOOKED_BACK = 100_000  # records, when nothing was saved before
 class CurrentMessages:
     """Bounded in number and in bytes; topics that were silent for longest are forgotten first."""
 
-    def __init__(self, table: CurrentMessageTable) -> None:
+    def __init__(self, table: CurrentMessageTable, end: int) -> None:
         self._table = table
         self._last: dict[Topic, Notification] = {}
         self._bytes = 0
@@ -31,24 +28,18 @@ class CurrentMessages:
         self._fresh: dict[Topic, None] = {}
         self._gone: dict[Topic, None] = {}
 
-    def start(self, reader: LogReader) -> None:
-        """What was saved, and what the log has since."""
-        offset, saved = self._table.load()
+        offset, saved = table.load()
         for each in saved:
             self._put(each)
         self._fresh.clear()
-        end = reader.end()
-        for _, payload in reader.kept_frames(max(0, end - _LOOKED_BACK) if offset is None else offset, end):
-            if not is_change(payload) and isinstance(record := decode(payload), Accepted):
-                self._read(record)
-        self._offset = end
+        self._offset = max(0, end - _LOOKED_BACK) if offset is None else offset
 
-    def note(self, offset: int, notifications: Sequence[Notification]) -> None:
-        for each in notifications:
-            self._put(each)
-        self._offset = offset + 1
+    def follower(self) -> Follower:
+        return Follower(accepted=self._arrived, since=self._offset)
 
-    def current(self, asked: TopicIs) -> Notification:
+    def get(self, caller: Caller, asked: TopicIs) -> Notification:
+        if not caller.may_subscribe((asked,)):
+            raise caller.may_not("hear of this topic")
         topic = _one_topic(asked)
         found = self._last.get(topic)
         if found is None:
@@ -78,10 +69,10 @@ class CurrentMessages:
             self._fresh, self._gone = fresh | self._fresh, gone | self._gone
             raise
 
-    def _read(self, record: Accepted) -> None:
-        for each in matchable(record):
-            if not each.addressee:
-                self._put(each)
+    def _arrived(self, arrived: Arrival) -> None:
+        for each in arrived.public:
+            self._put(each)
+        self._offset = arrived.offset + 1
 
     def _put(self, notification: Notification) -> None:
         topic, last = notification.topic, self._last

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from tocsin.broker.engines.embedded import bytes_of, matchable
+from tocsin.broker.engines.embedded import bytes_of
+from tocsin.broker.journal import matchable
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import with_meaning
 from tocsin.matching.catalogue import Catalogue

@@ -1,12 +1,12 @@
 """Filters that cannot be evaluated, again and again."""
 
 from collections import Counter
+from collections.abc import Iterable
 
 from tocsin.flow.flow import UNJUDGED
 from tocsin.model.delivery import Outcome
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
-from tocsin.model.subscription import Subscription
 from tocsin.store.judge.judge import NOT_ITS_OWN
 
 
@@ -16,8 +16,8 @@ class FilterFailures:
     With either engine these are what the node is told of a filter: that one said no is not heard of here.
     """
 
-    def __init__(self, most: int = 3) -> None:
-        self._most = most
+    def __init__(self, most: int = 3, suspended: Iterable[SubscriptionId] = ()) -> None:
+        self._most, self._suspended = most, set(suspended)
         self.counts: Counter[SubscriptionId] = Counter()
         self._over: dict[SubscriptionId, str] = {}
         self._resumed: dict[SubscriptionId, int] = {}
@@ -43,12 +43,16 @@ class FilterFailures:
         self._over.pop(subscription, None)
         self.counts.pop(subscription, None)
 
-    def changed(self, before: Subscription | None, change: Changed) -> None:
+    def changed(self, change: Changed) -> None:
         """Who is resumed begins anew."""
         name, state = change.subscription.id, change.subscription.state
         if state == "ended":
             self.forget(name)
+            self._suspended.discard(name)
             self._resumed.pop(name, None)
-        elif before is not None and before.state == "suspended" and state == "active":
+        elif state == "suspended":
+            self._suspended.add(name)
+        elif state == "active" and name in self._suspended:
             self.forget(name)
+            self._suspended.discard(name)
             self._resumed[name] = change.at.offset

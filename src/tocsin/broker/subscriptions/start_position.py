@@ -12,7 +12,7 @@ from tocsin.store.codec import decode
 from tocsin.store.log.reader import LogReader
 
 
-def beginning(start: Start, log: Path, end: int, now: Instant) -> int:
+def start_position(start: Start, log: Path, end: int, now: Instant) -> int:
     """An offset from the first record kept up to `end`; what retention took away cannot be had again."""
     with closing(LogReader(log)) as reader:
         if start.offset is not None and start.when is None:

@@ -1,15 +1,16 @@
 """Subscriptions whose filters keep failing are suspended, and their subscribers told."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Collection
 from uuid import uuid4
 
-from tocsin.broker.engines.sending import Sending
-from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.consumers.end_notices import EndNotices
+from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.subscriptions.filter_failures import FilterFailures
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.flow.addressing import pulled_by
 from tocsin.markup import xml
 from tocsin.mediation.dialects import BY_NAME
-from tocsin.model.identity import Instant, MessageId
+from tocsin.model.identity import Instant, MessageId, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal
@@ -18,41 +19,46 @@ from tocsin.model.subscription import Subscription
 SUSPENDED = QName("urn:tocsin:notice", "Suspended")
 
 
-class Suspending(Protocol):
-    """What of a node is needed for it."""
+class Suspension:
+    """As if they were paused, by us; who resumes one has put right what the reason says."""
 
-    base_url: str
-    sending: Sending
-    pulling: PullPoints
+    def __init__(
+        self,
+        standing: StandingSubscriptions,
+        notices: EndNotices,
+        mailboxes: Mailboxes,
+        base_url: str,
+        now: Callable[[], Instant],
+    ) -> None:
+        self._standing, self._notices, self._mailboxes = standing, notices, mailboxes
+        self._base_url, self._now = base_url, now
 
-    def now(self) -> Instant: ...
-
-    def subscription(self, subscription: str) -> Subscription: ...
-
-    async def suspend(self, subscription: str, reason: str) -> Subscription: ...
-
-
-async def suspend_failing(node: Suspending, report: Callable[[str], None]) -> None:
-    failures = node.sending.filters
-    for name, reason in failures.over().items():
+    async def suspend(self, name: SubscriptionId, reason: str, states: Collection[str] = ("active",)) -> bool:
+        """If it is in one of these states; whether it was."""
         try:
-            if node.subscription(name).state == "active":
-                told = await node.suspend(name, reason)
-                report(f"subscription {name} is suspended: {reason}")
-                tell_suspended(node, told)
+            if self._standing.get(name).state not in states:
+                return False
+            self._tell(await self._standing.turn(name, "suspended", reason))
         except Refusal as refusal:
             if refusal.reason != "unknown-subscription":  # else it ended meanwhile
                 raise
-        failures.forget(name)
+            return False
+        return True
 
+    async def suspend_failing(self, failures: FilterFailures, report: Callable[[str], None]) -> None:
+        for name, reason in failures.over().items():
+            if await self.suspend(name, reason):
+                report(f"subscription {name} is suspended: {reason}")
+            failures.forget(name)
 
-def tell_suspended(node: Suspending, suspended: Subscription) -> None:
-    """Where its notifications went: no specification has a message for this, SubscriptionEnd would say it is over."""
-    notice, pull_point = _notice(suspended, node.now(), node.base_url), pulled_by(suspended)
-    if pull_point is None:
-        node.sending.notices.tell(notice, suspended, node.base_url)
-    else:
-        node.pulling.put_again(pull_point, suspended.id, notice)
+    def _tell(self, suspended: Subscription) -> None:
+        """Where its notifications went: no specification has a message for this, SubscriptionEnd would say it is
+        over."""
+        notice, pull_point = _notice(suspended, self._now(), self._base_url), pulled_by(suspended)
+        if pull_point is None:
+            self._notices.tell(notice, suspended, self._base_url)
+        else:
+            self._mailboxes.put_again(pull_point, suspended.id, notice)
 
 
 def _notice(suspended: Subscription, now: Instant, base_url: str) -> Notification:

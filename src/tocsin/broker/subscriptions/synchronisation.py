@@ -6,15 +6,18 @@ from time import monotonic
 from typing import NamedTuple
 from uuid import uuid4
 
-from tocsin.broker.engines.sending import Sending
+from tocsin.broker.caller import Caller
+from tocsin.broker.consumers.end_notices import EndNotices
+from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.engines.settlement import Settlement
 from tocsin.broker.publishing.current_messages import CurrentMessages
-from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.flow.addressing import pulled_by
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches_filters
 from tocsin.matching.judge import Undecided
 from tocsin.mediation.ws.onvif_properties import initialised
-from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
@@ -31,42 +34,41 @@ class Wanted(NamedTuple):
     unjudged: list[tuple[Notification, str]]
 
 
-class Synchronising:
-    """A base of `Node`, which has these."""
+class Synchronisation:
+    def __init__(
+        self,
+        standing: StandingSubscriptions,
+        current: CurrentMessages,
+        mailboxes: Mailboxes,
+        settlement: Settlement,
+        notices: EndNotices,
+        declarations: Declarations,
+        judges: Judges,
+        base_url: str,
+    ) -> None:
+        self._standing, self._current, self._mailboxes, self._settlement = standing, current, mailboxes, settlement
+        self._notices, self._declarations, self._judges, self._base_url = notices, declarations, judges, base_url
 
-    base_url: str
-    pulling: PullPoints
-    current: CurrentMessages
-    sending: Sending
-    known: Catalogue
-    judges: Judges
-
-    def now(self) -> Instant:
-        raise NotImplementedError
-
-    def subscription(self, subscription: str) -> Subscription:
-        raise NotImplementedError
-
-    async def synchronise(self, subscription: str) -> None:
+    async def synchronise(self, caller: Caller, subscription: str) -> None:
         """Into a pull point, on disk when it returns; else to its consumer, tried like a delivery."""
-        asking = self.subscription(subscription)
+        asking = caller.must_manage(self._standing.get(subscription))
         if asking.state != "active":
             return
         pull_point = pulled_by(asking)
-        for each in await self._standing(asking):
+        for each in await self._latest(asking):
             if pull_point is None:
-                self.sending.notices.tell(each, asking, self.base_url)
+                self._notices.tell(each, asking, self._base_url)
             else:
-                self.pulling.put_again(pull_point, asking.id, each)
+                self._mailboxes.put_again(pull_point, asking.id, each)
         if pull_point is not None:
-            await self.pulling.surely_saved()
+            await self._mailboxes.surely_saved()
 
-    async def _standing(self, asking: Subscription) -> list[Notification]:
+    async def _latest(self, asking: Subscription) -> list[Notification]:
         """In a thread: its filter is evaluated for each, and may be any expression."""
-        latest, known, name = self.current.latest(MOST_TOLD), self.known.copy(), uuid4().hex
+        latest, known, name = self._current.latest(MOST_TOLD), self._declarations.known.copy(), uuid4().hex
         found, unjudged = await asyncio.to_thread(self._wanted, asking, latest, known)
         for notification, reason in unjudged:
-            self.sending.unjudged(notification, asking, reason)
+            self._settlement.unjudged(notification, asking, reason)
         return [told for each in found if (told := initialised(each, name)) is not None]
 
     def _wanted(self, asking: Subscription, latest: Sequence[Notification], known: Catalogue) -> Wanted:
@@ -76,7 +78,7 @@ class Synchronising:
             if monotonic() > until:
                 raise _too_slow(count, len(latest))
             try:
-                if matches_filters(asking, each, known, self.judges.aside, self.base_url):
+                if matches_filters(asking, each, known, self._judges.aside, self._base_url):
                     found.notifications.append(each)
             except Undecided as problem:
                 found.unjudged.append((each, str(problem)))

@@ -2,16 +2,20 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
+from tocsin.broker.caller import Caller
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics import upstream as _upstream
 from tocsin.mediation.operations import RegisterPublisher
 from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.paths import BROKER
+from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Endpoint, Registration, Subscription
+from tocsin.model.subscription import Endpoint, Registration
 from tocsin.routing.demand import (
     Demand,
     Destroy,
@@ -48,24 +52,26 @@ class _Entry:
 
 
 class Registrations:
-    """Made with the node; `start` when its subscriptions are known and something can be sent."""
-
     def __init__(
-        self, table: RegistrationTable, guard: AddressGuard, base_url: str, now: Callable[[], Instant]
+        self,
+        table: RegistrationTable,
+        guard: AddressGuard,
+        base_url: str,
+        now: Callable[[], Instant],
+        client: HttpClient,
+        standing: StandingSubscriptions,
     ) -> None:
-        self._table, self._guard, self._now = table, guard, now
-        self._consumer = f"{base_url}/broker"
+        self._table, self._guard, self._now, self._client, self._subscriptions = table, guard, now, client, standing
+        self._consumer = f"{base_url}{BROKER}"
         self._entries: dict[str, _Entry] = {}
-        self._client: HttpClient | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         for kept in table.all():
             upstream = Upstream() if kept.upstream is None else _decode(kept.upstream)
             self._entries[kept.registration.id] = self._entry(kept.registration, upstream)
 
-    def start(self, client: HttpClient, subscriptions: Iterable[Subscription]) -> None:
-        self._client = client
+    def start(self) -> None:
         on_demand = [entry for entry in self._entries.values() if entry.demand is not None]
-        for subscription in subscriptions if on_demand else ():
+        for subscription in self._subscriptions.by_id.values() if on_demand else ():
             for entry in on_demand:
                 if may_want(subscription, entry.registration.topics):
                     entry.wanting.add(subscription.id)
@@ -79,15 +85,17 @@ class Registrations:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def register(
-        self, request: RegisterPublisher, subscriptions: Iterable[Subscription] = (), owner: str | None = None
-    ) -> Registration:
-        """On disk when it returns. `subscriptions` are those that stand: one of them may want its topics already."""
+    async def register(self, caller: Caller, request: RegisterPublisher) -> Registration:
+        """On disk when it returns; the broker subscribes at a publisher on demand after that."""
+        if not request.topics and not caller.may_publish_everything():
+            raise caller.may_not("register for every topic; name topics in the registration")
+        for topic in request.topics:
+            caller.must_publish(topic)
         now = self._now()
         self._check(request, now)
         made = Registration(
             uuid.uuid4().hex,
-            owner,
+            caller.name,
             request.publisher,
             tuple(dict.fromkeys(request.topics)),
             request.demand,
@@ -99,11 +107,16 @@ class Registrations:
         await self._save(entry)
         self._entries[made.id] = entry
         if entry.demand is not None:
-            entry.wanting = {each.id for each in subscriptions if may_want(each, made.topics)}
+            standing = self._subscriptions.by_id.values()
+            entry.wanting = {each.id for each in standing if may_want(each, made.topics)}
             self._step(entry, Wanted(bool(entry.wanting)))
         return made
 
-    async def destroy(self, registration: str) -> Registration:
+    async def destroy(self, caller: Caller, registration: str) -> Registration:
+        self.get(caller, registration)
+        return await self._destroy(registration)
+
+    async def _destroy(self, registration: str) -> Registration:
         """That it ended is on disk when this returns; the publisher is told after that, for as long as it takes."""
         entry = self._standing(registration)
         if entry.demand is None:
@@ -115,17 +128,22 @@ class Registrations:
                 self._step(entry, Destroy())
         return entry.registration
 
-    def get(self, registration: str) -> Registration:
-        return self._standing(registration).registration
+    def get(self, caller: Caller, registration: str) -> Registration:
+        found = self._standing(registration).registration
+        if not _is_of(caller, found):
+            raise caller.may_not(f"manage the registration {registration}, which is another's")
+        return found
 
     def has(self, registration: str) -> bool:
         return registration in self._entries
 
-    def all(self) -> Sequence[Registration]:
-        return [entry.registration for entry in self._entries.values() if not _is_ending(entry)]
+    def all(self, caller: Caller) -> Sequence[Registration]:
+        standing = (entry.registration for entry in self._entries.values() if not _is_ending(entry))
+        return [each for each in standing if _is_of(caller, each)]
 
-    def upstream_of(self, registration: str) -> str | None:
+    def upstream_of(self, caller: Caller, registration: str) -> str | None:
         """How the broker's subscription at that publisher stands, in a word; None where it needs none."""
+        self.get(caller, registration)
         demand = self._standing(registration).demand
         if demand is None:
             return None
@@ -133,8 +151,9 @@ class Registrations:
             return "failing" if demand.failures else "none"
         return "paused" if demand.upstream.paused else "active"
 
-    def changed(self, subscription: Subscription) -> None:
+    def changed(self, change: Changed) -> None:
         """A subscription of ours began, ended, was paused or resumed."""
+        subscription = change.subscription
         for entry in self._entries.values():
             demand = entry.demand
             if demand is None:  # it publishes whether it is wanted or not
@@ -152,7 +171,7 @@ class Registrations:
         for entry in list(self._entries.values()):
             expires, demand = entry.registration.expires, entry.demand
             if expires is not None and expires <= now and not _is_ending(entry):
-                await self.destroy(entry.registration.id)
+                await self._destroy(entry.registration.id)
             elif demand is not None and demand.wake is not None and demand.wake <= now:
                 self._step(entry, Look())
             if entry.unsaved:
@@ -187,8 +206,6 @@ class Registrations:
 
     def _step(self, entry: _Entry, message: Message) -> None:
         assert entry.demand is not None
-        if self._client is None:
-            return
         effects = entry.demand.step(message, self._now())
         if effects:
             task = asyncio.create_task(self._perform(entry, entry.demand, effects))
@@ -210,7 +227,6 @@ class Registrations:
 
     async def _ask(self, entry: _Entry, send: Send) -> Message:
         """Whatever goes wrong is an answer too: a machine that hears none waits for ever."""
-        assert self._client is not None
         name = f"urn:uuid:{uuid.uuid4()}"
         try:
             url, headers, body = _upstream.said(send, entry.registration, self._consumer, name)
@@ -260,3 +276,7 @@ class Registrations:
 
 def _is_ending(entry: _Entry) -> bool:
     return entry.demand is not None and entry.demand.upstream.ending
+
+
+def _is_of(caller: Caller, registration: Registration) -> bool:
+    return caller.manages_everything() or registration.owner == caller.name

@@ -1,36 +1,33 @@
 """The topics this node has seen, for people who look for the one to subscribe to."""
 
 import asyncio
-from collections.abc import Iterable
 
 import msgspec
 
+from tocsin.broker.journal import Arrival
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
-from tocsin.model.notification import Notification
 from tocsin.store.database import Store
 
 _META = "topics"
 MOST_TOPICS = 2_000
 LONGEST_NAME = 256
 SAVE_SECONDS = 5.0
+_Seen = dict[str, tuple[int, Instant]]
 
 
 class TopicCounts:
     """Bounded, the oldest go first; kept every few seconds, so that a crash loses counts of a moment at most."""
 
-    def __init__(self, seen: dict[str, tuple[int, Instant]]) -> None:
-        self._seen = seen
+    def __init__(self, store: Store) -> None:
+        text = store.meta(_META)
+        self._store = store
+        self._seen: dict[str, tuple[int, Instant]] = msgspec.json.decode(text, type=_Seen) if text else {}
         self._fresh: dict[Topic, list[int]] = {}
         self._unsaved = False
 
-    @classmethod
-    def load(cls, store: Store) -> "TopicCounts":
-        text = store.meta(_META)
-        return cls(msgspec.json.decode(text, type=dict[str, tuple[int, Instant]]) if text else {})
-
-    def count(self, notifications: Iterable[Notification]) -> None:
-        for each in notifications:
+    def arrived(self, arrived: Arrival) -> None:
+        for each in arrived.public:
             entry = self._fresh.get(each.topic)
             if entry is None:
                 if len(self._fresh) >= MOST_TOPICS:
@@ -44,12 +41,12 @@ class TopicCounts:
         self._fold()
         return sorted((name, count, last) for name, (count, last) in self._seen.items())
 
-    async def save(self, store: Store) -> None:
+    async def save(self) -> None:
         """Only a copy leaves the loop, in which everything is counted."""
         self._fold()
         if self._unsaved:
             self._unsaved = False
-            await asyncio.to_thread(_save, store, dict(self._seen))
+            await asyncio.to_thread(_save, self._store, dict(self._seen))
 
     def _fold(self) -> None:
         fresh, self._fresh = self._fresh, {}

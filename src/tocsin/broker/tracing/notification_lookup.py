@@ -3,11 +3,11 @@
 from contextlib import closing
 from pathlib import Path
 
-from tocsin.broker.engines.embedded import readable
-from tocsin.documents.ports.interactions_port import Fetched
+from tocsin.broker.journal import readable
 from tocsin.flow.addressing import addressed_to
 from tocsin.flow.lifetime import overdue
 from tocsin.model.identity import Instant
+from tocsin.model.interactions import Fetched
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.store.codec import decode, is_change

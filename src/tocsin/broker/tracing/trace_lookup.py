@@ -1,13 +1,13 @@
 """Notifications of the log by their names: from its end backwards, within bounds."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tocsin.broker.engines.embedded import readable
-from tocsin.documents.ports.trace_port import Found, Heard, Sought
+from tocsin.broker.journal import readable
 from tocsin.flow.addressing import addressed_to
+from tocsin.flow.traces import Logged, Sought
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
@@ -21,8 +21,10 @@ LONGEST = 8192
 _BLOCK, _WHOLE_BLOCK = 200, 50  # records read at a time, some of them kept or all: each may be as large as a body may
 _PLAIN = re.compile(r"[A-Za-z0-9-]+")  # what no encoding of a message writes otherwise
 
+Heard = Callable[[Logged], bool]
 
-def find(log: Path, sought: Sought, heard: Heard | None = None) -> Found:
+
+def find(log: Path, sought: Sought, heard: Heard | None = None) -> Logged:
     """What is not heard is as if it were not there."""
     with _reading(log) as reader:
         if sought.offset is not None:
@@ -30,13 +32,13 @@ def find(log: Path, sought: Sought, heard: Heard | None = None) -> Found:
         return _named(reader, sought, heard or _anything)
 
 
-def _anything(_: Found) -> bool:
+def _anything(_: Logged) -> bool:
     return True
 
 
-def newest(log: Path, most: int) -> list[Found]:
+def newest(log: Path, most: int) -> list[Logged]:
     """Those that subscriptions are asked about, newest first; of as many records as may be read."""
-    found: list[Found] = []
+    found: list[Logged] = []
     with _reading(log) as reader:
         for payload in _backwards(reader, MOST_READ):
             record = decode(payload)
@@ -56,7 +58,7 @@ def _reading(log: Path) -> Iterator[LogReader]:
         raise Refusal("cannot-store", f"it cannot be read: {problem}") from None
 
 
-def _at(reader: LogReader, sought: Sought, heard: Heard | None) -> Found:
+def _at(reader: LogReader, sought: Sought, heard: Heard | None) -> Logged:
     """What else a record is tells only who may hear all: others would learn where there is what they may not."""
     offset, what = sought.offset or 0, ""
     for _, payload in reader.kept_frames(offset, offset + 1):
@@ -77,7 +79,7 @@ def _at(reader: LogReader, sought: Sought, heard: Heard | None) -> Found:
 _KINDS: Mapping[type, str] = {Declared: "a declaration", Changed: "a change of a subscription"}
 
 
-def _named(reader: LogReader, sought: Sought, heard: Heard) -> Found:
+def _named(reader: LogReader, sought: Sought, heard: Heard) -> Logged:
     """First by what its bytes must have in them; then a few read in full, for what was written in another encoding."""
     message = sought.message
     if not message or len(message) > LONGEST:
@@ -93,7 +95,7 @@ def _named(reader: LogReader, sought: Sought, heard: Heard) -> Found:
     return found
 
 
-def _matching(reader: LogReader, message: str, heard: Heard, plain: bytes, most: int) -> Found | None:
+def _matching(reader: LogReader, message: str, heard: Heard, plain: bytes, most: int) -> Logged | None:
     read = 0
     for payload in _backwards(reader, most, plain):
         record = decode(payload)
@@ -105,7 +107,7 @@ def _matching(reader: LogReader, message: str, heard: Heard, plain: bytes, most:
     return None
 
 
-def _called(record: Accepted, message: str) -> list[Found]:
+def _called(record: Accepted, message: str) -> list[Logged]:
     """By the id of one, by that of the message they came in, or by the cause of all."""
     every = _all_in(record)
     if message.removeprefix("urn:uuid:") == record.cause:
@@ -113,13 +115,13 @@ def _called(record: Accepted, message: str) -> list[Found]:
     return [each for each in every if message in ((name := each.notification.id), name.rpartition("/")[0]) and name]
 
 
-def _siblings(reader: LogReader, found: Found) -> list[Found]:
+def _siblings(reader: LogReader, found: Logged) -> list[Logged]:
     offset = found.notification.at.offset
     records = (decode(payload) for _, payload in reader.kept_frames(offset, offset + 1))
     return [each for record in records if isinstance(record, Accepted) for each in _all_in(record)]
 
 
-def _chosen(found: list[Found], index: int, where: str) -> Found:
+def _chosen(found: list[Logged], index: int, where: str) -> Logged:
     for each in found:
         if each.notification.index == index:
             return each
@@ -147,6 +149,6 @@ def _backwards(reader: LogReader, most: int, plain: bytes = b"") -> Iterator[byt
         stop = begin
 
 
-def _all_in(record: Accepted) -> list[Found]:
+def _all_in(record: Accepted) -> list[Logged]:
     every: tuple[Notification, ...] = readable(record)
-    return [Found(each, record.door, len(every), addressed_to(record)) for each in every]
+    return [Logged(each, record.door, len(every), addressed_to(record)) for each in every]

@@ -4,19 +4,19 @@ import asyncio
 import contextlib
 from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
 
 from msgspec.structs import replace
 
-from tocsin.broker.engines.embedded import EmbeddedEngine
-from tocsin.broker.engines.outbox import OutboxEngine
-from tocsin.broker.engines.sending import Sending
-from tocsin.broker.pull_points.pull_points import PullPoints
-from tocsin.broker.tracing import trace_lookup as finding
-from tocsin.documents.ports.trace_port import Account, Accounts, Found, Heard, Newest, Outcome, SeenSubscription, Sought
+from tocsin.broker.caller import Caller
+from tocsin.broker.engines.settlement import Engine, Settlement
+from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.tracing import trace_lookup
 from tocsin.flow.addressing import pulled_by
+from tocsin.flow.traces import Account, Accounts, Logged, Newest, Outcome, Sought
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches
 from tocsin.matching.explain.explanation import count, leaf
@@ -38,62 +38,70 @@ MOST_TOLD = 10_000  # parts of explanations, in one answer
 _AS_IT_WAS = "it was changed since; this is as it was then"
 
 
-class Around(Protocol):
-    """What is used of the node."""
+class Traces:
+    """One at a time, in a thread: it reads much and is in no hurry."""
 
-    base_url: str
-    store: Store
-    sending: Sending
-    pulling: PullPoints
-    engine: EmbeddedEngine | OutboxEngine
-
-    def subscriptions(self, after: str, limit: int, seen: SeenSubscription | None = None) -> Sequence[Subscription]: ...
-
-    def pull_point(self, pull_point: str) -> PointState: ...
-
-
-class Tracing:
-    """Implements `TracesPort`. One at a time, in a thread: it reads much and is in no hurry."""
-
-    def __init__(self, around: Around, log: Path, judge: Judge | None = None) -> None:
-        self._around, self._log, self._judge = around, log, judge
+    def __init__(
+        self,
+        store: Store,
+        log: Path,
+        base_url: str,
+        *,
+        standing: StandingSubscriptions,
+        engine: Engine,
+        settlement: Settlement,
+        mailboxes: Mailboxes,
+        judge: Judge | None = None,
+    ) -> None:
+        self._store, self._log, self._base_url, self._judge = store, log, base_url, judge
+        self._standing, self._engine, self._settlement, self._mailboxes = standing, engine, settlement, mailboxes
         self._lock, self._waiting = asyncio.Lock(), 0
 
-    async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
+    async def find(self, caller: Caller, sought: Sought) -> Logged:
+        """The newest such notification that is kept; refused when there is none within reach. Nobody is told that
+        there is something that it may not hear."""
+        heard = None if caller.principal is None else partial(_hears, caller)
         async with self._turn():
-            return await asyncio.to_thread(finding.find, self._log, sought, heard)
+            return await asyncio.to_thread(trace_lookup.find, self._log, sought, heard)
 
-    async def known_subscription(self, subscription: str) -> Subscription:
-        return (await asyncio.to_thread(self._history, subscription))[-1].subscription
+    async def known_subscription(self, caller: Caller, subscription: str) -> Subscription:
+        """As it is now or ended; refused when there never was one of that id."""
+        found = (await asyncio.to_thread(self._history, subscription))[-1].subscription
+        return caller.must_manage(found)
 
-    async def account(self, found: Found, subscription: str) -> Account:
+    async def account(self, caller: Caller, found: Logged, subscription: str) -> Account:
+        """Also of a subscription that has ended since."""
+        await self.known_subscription(caller, subscription)
         async with self._turn():
             account = await asyncio.to_thread(self._explained, found, subscription)
             await self._settle()
             return await self._with_outcome(found, account, self._sent())
 
-    async def accounts(
-        self, found: Found, after: str, limit: int, *, every: bool, seen: SeenSubscription | None = None
-    ) -> Accounts:
+    async def accounts(self, caller: Caller, found: Logged, after: str, limit: int, *, every: bool) -> Accounts:
+        """Of those that stand: those that wanted it or could not tell, or with `every` all of them."""
         async with self._turn():
-            names = await self._seen(after, seen)
+            names = await self._manageable(caller, after)
             items, following = await asyncio.to_thread(self._page, found, names, limit, every)
             await self._settle()
             sent = self._sent()
             return Accounts(tuple([await self._with_outcome(found, each, sent) for each in items]), following)
 
-    async def newest(self, subscription: str, most: int) -> Newest:
+    async def newest(self, caller: Caller, subscription: str, most: int) -> Newest:
+        """The newest notifications of the log before one subscription, newest first. What its owner was sent it may be
+        told of again; others, and of the rest, only what they may hear."""
+        await self.known_subscription(caller, subscription)
         async with self._turn():
             pairs, cut = await asyncio.to_thread(self._newest, subscription, most)
             await self._settle()
             sent = self._sent()
-            return Newest(tuple([(found, await self._with_outcome(found, each, sent)) for found, each in pairs]), cut)
+            told = [(found, await self._with_outcome(found, each, sent)) for found, each in pairs]
+        return Newest(tuple(pair for pair in told if _was_sent(caller, pair[1]) or _hears(caller, pair[0])), cut)
 
-    async def _seen(self, after: str, seen: SeenSubscription | None) -> list[SubscriptionId]:
+    async def _manageable(self, caller: Caller, after: str) -> list[SubscriptionId]:
         """Those to look at, and one more if there is. Rights take their time, and the loop has others to serve."""
         names: list[SubscriptionId] = []
-        while len(names) <= MOST_LOOKED_AT and (some := self._around.subscriptions(after, AT_ONCE)):
-            names += [each.id for each in some if seen is None or seen(each)]
+        while len(names) <= MOST_LOOKED_AT and (some := self._standing.page(after, AT_ONCE)):
+            names += [each.id for each in some if caller.may_manage(each)]
             after = some[-1].id
             await asyncio.sleep(0)
         return names[: MOST_LOOKED_AT + 1]
@@ -110,13 +118,13 @@ class Tracing:
             self._waiting -= 1
 
     def _history(self, subscription: str) -> list[Changed]:
-        history = self._around.store.history(SubscriptionId(subscription))
+        history = self._store.history(SubscriptionId(subscription))
         if not history:
             raise Refusal("unknown-subscription", f"there never was a subscription {subscription[:80]!r}")
         return history
 
     def _page(
-        self, found: Found, names: Sequence[SubscriptionId], limit: int, every: bool
+        self, found: Logged, names: Sequence[SubscriptionId], limit: int, every: bool
     ) -> tuple[list[Account], str | None]:
         items: list[Account] = []
         known, bounds = self._known(found), _Bounds()
@@ -128,45 +136,45 @@ class Tracing:
                 items.append(bounds.told(self._as_met(found, history, known)))
         return items, None
 
-    def _newest(self, subscription: str, most: int) -> tuple[list[tuple[Found, Account]], bool]:
+    def _newest(self, subscription: str, most: int) -> tuple[list[tuple[Logged, Account]], bool]:
         history, bounds = self._history(subscription), _Bounds()
-        pairs: list[tuple[Found, Account]] = []
-        for each in finding.newest(self._log, most):
+        pairs: list[tuple[Logged, Account]] = []
+        for each in trace_lookup.newest(self._log, most):
             if pairs and bounds.are_reached():
                 return pairs, True
             pairs.append((each, bounds.told(self._as_met(each, history, self._known(each)))))
         return pairs, False
 
-    def _explained(self, found: Found, subscription: str) -> Account:
+    def _explained(self, found: Logged, subscription: str) -> Account:
         return self._as_met(found, self._history(subscription), self._known(found))
 
-    def _may_want(self, found: Found, history: Sequence[Changed], known: Catalogue) -> bool:
+    def _may_want(self, found: Logged, history: Sequence[Changed], known: Catalogue) -> bool:
         """Sooner told than explained."""
         met = history[_met_at(history, found)].subscription
         if found.pull_point is not None:
             return met.id == found.pull_point
         try:
-            return matches(met, found.notification, known, self._judge, self._around.base_url)
+            return matches(met, found.notification, known, self._judge, self._base_url)
         except Undecided:
             return True
 
-    def _as_met(self, found: Found, history: Sequence[Changed], known: Catalogue) -> Account:
+    def _as_met(self, found: Logged, history: Sequence[Changed], known: Catalogue) -> Account:
         at = _met_at(history, found)
         subscription = history[at].subscription
         if found.pull_point is not None:
             return Account(subscription, _addressed(found.pull_point, subscription))
-        explanation = explain(subscription, found.notification, known, self._judge, self._around.base_url)
+        explanation = explain(subscription, found.notification, known, self._judge, self._base_url)
         return Account(subscription, explanation, remark=_remark(history, at, found.notification.at.offset))
 
-    def _known(self, found: Found) -> Catalogue:
-        return self._around.store.known_as_of(found.notification.at.offset)
+    def _known(self, found: Logged) -> Catalogue:
+        return self._store.known_as_of(found.notification.at.offset)
 
     async def _settle(self) -> None:
         """So that what was given up a moment ago is among the dead letters."""
         with contextlib.suppress(StoreError):  # the checkpoint says so itself
-            await self._around.sending.save()
+            await self._settlement.save()
 
-    async def _with_outcome(self, found: Found, account: Account, sent: "_Sent") -> Account:
+    async def _with_outcome(self, found: Logged, account: Account, sent: "_Sent") -> Account:
         if account.explanation.wanted is False:
             return account
         point = pulled_by(account.subscription)
@@ -176,29 +184,29 @@ class Tracing:
             outcome, detail = await asyncio.to_thread(sent, found, account)
         return replace(account, outcome=outcome, detail=detail)
 
-    async def _pulled(self, found: Found, subscription: SubscriptionId, point: str) -> tuple[Outcome, str]:
-        at, index, pulling = found.notification.at, found.notification.index, self._around.pulling
+    async def _pulled(self, found: Logged, subscription: SubscriptionId, point: str) -> tuple[Outcome, str]:
+        at, index, mailboxes = found.notification.at, found.notification.index, self._mailboxes
         try:
-            await pulling.surely_saved()  # what overflows does so then
-            state = self._around.pull_point(point)
+            await mailboxes.surely_saved()  # what overflows does so then
+            state = mailboxes.state(point)
         except Refusal:
             return "not known", ""
-        matched_to = min(pulling.pulled_to, pulling.feeds.lagging.get(subscription, pulling.pulled_to))
-        number = await asyncio.to_thread(self._around.store.pull_points.number_of, point, subscription, at, index)
+        matched_to = min(mailboxes.pulled_to, mailboxes.feeds.lagging.get(subscription, mailboxes.pulled_to))
+        number = await asyncio.to_thread(self._store.pull_points.number_of, point, subscription, at, index)
         if number is not None:
             return _fetched(state, number)
-        letter = await asyncio.to_thread(self._around.store.dead_letter_at, subscription, at, index)
+        letter = await asyncio.to_thread(self._store.dead_letter_at, subscription, at, index)
         if letter is not None:
             return "dead letter", letter.reason
         return ("not matched yet", "") if at.offset >= matched_to else _fetched(state, None)
 
     def _sent(self) -> "_Sent":
         """What the engine knows is taken now, in the loop; the store is asked later, in a thread."""
-        waits = self._around.engine.waits()
+        waits = self._engine.waits()
 
-        def sent(found: Found, account: Account) -> tuple[Outcome, str]:
+        def sent(found: Logged, account: Account) -> tuple[Outcome, str]:
             at, index, name = found.notification.at, found.notification.index, account.subscription.id
-            letter = self._around.store.dead_letter_at(name, at, index)
+            letter = self._store.dead_letter_at(name, at, index)
             if letter is not None:
                 return ("waiting" if letter.state == "queued" else "dead letter"), letter.reason
             if account.explanation.wanted is None:
@@ -213,7 +221,7 @@ class Tracing:
         return sent
 
 
-_Sent = Callable[[Found, Account], tuple[Outcome, str]]
+_Sent = Callable[[Logged, Account], tuple[Outcome, str]]
 
 
 class _Bounds:
@@ -243,7 +251,7 @@ def _fetched(state: PointState, number: int | None) -> tuple[Outcome, str]:
     return "not known", f"it was handed out, or is one of the {state.overflowed:,} that overflowed"
 
 
-def _met_at(history: Sequence[Changed], found: Found) -> int:
+def _met_at(history: Sequence[Changed], found: Logged) -> int:
     """What was there before it meets its first state, as it does where the log is read for one."""
     return max(0, bisect_right(history, found.notification.at.offset, key=lambda change: change.at.offset) - 1)
 
@@ -262,3 +270,14 @@ def _remark(history: Sequence[Changed], at: int, offset: int) -> str:
     if now.state == "ended":
         return f"it has ended since: {now.reason}" if met.state != "ended" else ""
     return "" if (met.filters, met.state) == (now.filters, now.state) else _AS_IT_WAS
+
+
+def _was_sent(caller: Caller, account: Account) -> bool:
+    """Who manages it now may not have been allowed to, as it was then."""
+    return account.explanation.wanted is True and caller.owns(account.subscription)
+
+
+def _hears(caller: Caller, found: Logged) -> bool:
+    if caller.manages_everything():
+        return True
+    return not found.private and caller.may_hear(found.notification.topic)

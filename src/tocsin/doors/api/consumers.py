@@ -1,52 +1,44 @@
 """`/api/secrets` and `/api/consents`: what consumers are shown of us, and what they allow."""
 
-from typing import Any
+from typing import Annotated
 
-import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
-
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
 from tocsin.documents.consumers import ConsentDocument, SecretDocument, SecretRequest
-from tocsin.documents.ports.port import Broker
 from tocsin.documents.subscriptions import Page
-from tocsin.wire.asgi import only
+from tocsin.doors.api.parameters import Header
+from tocsin.doors.api.router import Resource
 
-RATE = "webhook-allowed-rate"
-
-
-class ConsumerHandlers:
-    _broker: Broker
-
-    async def secrets(self, request: Request) -> Response:
-        del request
-        return _json(Page([SecretDocument.of(each) for each in self._broker.secrets()], None))
-
-    async def add_secret(self, request: Request) -> Response:
-        asked: SecretRequest = await self._read(request, SecretRequest)
-        secret = asked.normalised(self._broker.now())
-        await self._broker.add_secret(secret, replace=asked.replace)
-        return _json(SecretDocument.of(secret), 201)
-
-    async def remove_secret(self, request: Request) -> Response:
-        await self._broker.remove_secret(request.path_params["id"])
-        return Response(status_code=204)
-
-    async def consents(self, request: Request) -> Response:
-        del request
-        waiting = self._broker.consents()
-        return _json(Page([ConsentDocument(each.subscription, each.consumer, each.state) for each in waiting], None))
-
-    async def give_consent(self, request: Request) -> Response:
-        """By GET or POST (web hooks s4.1.3). A look by HEAD is no consent."""
-        if request.method == "HEAD":
-            reply = only("GET", "POST")
-            return Response(reply.body, reply.status, dict(reply.headers))
-        rate = request.headers.get(RATE, "")
-        return _json({"subscription": await self._broker.give_consent(request.path_params["id"], rate)})
-
-    async def _read(self, request: Request, kind: Any) -> Any:
-        raise NotImplementedError
+Rate = Annotated[str, Header("", "webhook-allowed-rate")]
+secrets = Resource("/api/secrets")
+consents = Resource("/api/consents")
 
 
-def _json(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, None, "application/json")
+@secrets.get(says="Secrets towards consumers, without their values")
+def list_secrets(node: Node, caller: Caller) -> Page[SecretDocument]:
+    return Page([SecretDocument.of(each) for each in node.consumers.secrets(caller)], None)
+
+
+@secrets.post(says="Keep a secret", status=201)
+async def add_secret(node: Node, caller: Caller, asked: SecretRequest) -> SecretDocument:
+    secret = asked.normalised(node.now())
+    await node.consumers.add_secret(caller, secret, replace=asked.replace)
+    return SecretDocument.of(secret)
+
+
+@secrets.delete("/{id}", says="Forget a secret that nobody uses")
+async def remove_secret(node: Node, caller: Caller, id: str) -> None:
+    await node.consumers.remove_secret(caller, id)
+
+
+@consents.get(says="Consumers that were asked and have not consented")
+def list_consents(node: Node, caller: Caller) -> Page[ConsentDocument]:
+    waiting = node.consumers.consents(caller)
+    return Page([ConsentDocument(each.subscription, each.consumer, each.state) for each in waiting], None)
+
+
+@consents.get("/{id}", says="Consent, by whoever was told the token", public=True, head=False)
+@consents.post("/{id}", says="Consent, by whoever was told the token", public=True)
+async def give_consent(node: Node, id: str, rate: Rate = "") -> dict[str, str]:
+    """By GET or POST (web hooks s4.1.3). A look by HEAD is no consent."""
+    return {"subscription": await node.consumers.consent(id, rate)}

@@ -1,117 +1,109 @@
 """`/api/spaces`, `/api/types`, `/api/categories` and `/api/producers`: what filters refer to by name."""
 
-import re
-from typing import Any
-from urllib.parse import quote, unquote_to_bytes
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
 
-import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
-
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
 from tocsin.documents import declarations as d
-from tocsin.documents.ports.port import Broker
 from tocsin.documents.subscriptions import Page
-from tocsin.doors.api.queries import asked_limit
+from tocsin.doors.api.parameters import After, Limit, Path
+from tocsin.doors.api.router import Resource
 from tocsin.model.declarations import Withdrawn
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.suggestions import known_names
 
-SPACES, TYPES, CATEGORIES, PRODUCERS = "/api/spaces", "/api/types", "/api/categories", "/api/producers"
+Declared = TypeVar("Declared")
+SpaceName = Annotated[str, Path("Of the space: what stands before the colon", exact=True)]
+Address = Annotated[str, Path("Of the producer, percent-encoded", exact=True)]
 
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-
-
-class DeclarationHandlers:
-    _broker: Broker
-
-    async def spaces(self, request: Request) -> Response:
-        del request
-        found = sorted(self._broker.known.spaces.items())
-        return _json(Page([d.SpaceDocument.of(space) for _, space in found], None))
-
-    async def space(self, request: Request) -> Response:
-        return self._space(named(request, SPACES))
-
-    async def declare_space(self, request: Request) -> Response:
-        asked: d.SpaceRequest = await self._read(request, d.SpaceRequest)
-        name = named(request, SPACES)
-        await self._broker.declare(asked.space(name))
-        return self._space(name)
-
-    async def withdraw_space(self, request: Request) -> Response:
-        await self._broker.declare(Withdrawn("space", named(request, SPACES)))
-        return Response(status_code=204)
-
-    async def types(self, request: Request) -> Response:
-        del request
-        return _json(d.TypesDocument(_shown(self._broker.known.types)))
-
-    async def declare_types(self, request: Request) -> Response:
-        asked: d.TypesDocument = await self._read(request, d.TypesDocument)
-        await self._broker.declare(asked.hierarchy())
-        return await self.types(request)
-
-    async def producer_categories(self, request: Request) -> Response:
-        del request
-        parents = _shown(self._broker.known.categories)
-        return _json(d.CategoriesDocument(parents, self._broker.categories_of_world))
-
-    async def declare_categories(self, request: Request) -> Response:
-        asked: d.CategoriesRequest = await self._read(request, d.CategoriesRequest)
-        await self._broker.declare(asked.hierarchy())
-        return await self.producer_categories(request)
-
-    async def producers(self, request: Request) -> Response:
-        limit, after = asked_limit(request), request.query_params.get("after", "")
-        known = self._broker.known.producers
-        page = sorted(address for address in known if address > after)[:limit]
-        items = [d.ProducerDocument.of(known[address]) for address in page]
-        return _json(Page(items, page[-1] if len(page) == limit else None))
-
-    async def producer(self, request: Request) -> Response:
-        return self._producer(named(request, PRODUCERS))
-
-    async def declare_producer(self, request: Request) -> Response:
-        asked: d.ProducerRequest = await self._read(request, d.ProducerRequest)
-        address = named(request, PRODUCERS)
-        await self._broker.declare(asked.producer(address))
-        return self._producer(address)
-
-    async def withdraw_producer(self, request: Request) -> Response:
-        await self._broker.declare(Withdrawn("producer", named(request, PRODUCERS)))
-        return Response(status_code=204)
-
-    def _space(self, name: str) -> Response:
-        known = self._broker.known.spaces
-        if name not in known:
-            raise Refusal("unknown-name", f"there is no information space {name[:80]!r}; {known_names(name, known)}")
-        return _json(d.SpaceDocument.of(known[name]))
-
-    def _producer(self, address: str) -> Response:
-        known = self._broker.known.producers
-        if address not in known:
-            raise Refusal("unknown-name", f"there is no producer {address[:80]!r}; {known_names(address, known)}")
-        return _json(d.ProducerDocument.of(known[address]))
-
-    async def _read(self, request: Request, kind: Any) -> Any:
-        raise NotImplementedError
+spaces = Resource("/api/spaces")
+types = Resource("/api/types")
+categories = Resource("/api/categories")
+producers = Resource("/api/producers")
 
 
-def named(request: Request, below: str) -> str:
-    """What the path ends in, exactly: the router drops a last line feed, and puts U+FFFD for what is no UTF-8."""
-    raw: bytes = request.scope.get("raw_path") or quote(request.scope["path"]).encode()
-    try:
-        name = unquote_to_bytes(raw).decode().removeprefix(f"{below}/")
-    except UnicodeDecodeError:
-        raise Refusal("malformed", f"the path {raw[:80].decode('latin-1')!r} is not written in UTF-8") from None
-    if _CONTROL.search(name):
-        raise Refusal("malformed", f"the path names {name[:80]!r}, which holds control characters; leave them out")
-    return name
+@spaces.get(says="Information spaces that were declared")
+def list_spaces(node: Node, caller: Caller) -> Page[d.SpaceDocument]:
+    caller.anybody()
+    found = sorted(node.declarations.known.spaces.items())
+    return Page([d.SpaceDocument.of(space) for _, space in found], None)
 
 
-def _shown(parents: dict[str, tuple[str, ...]]) -> dict[str, list[str]]:
+@spaces.get("/{name}", says="One information space")
+def get_space(node: Node, caller: Caller, name: SpaceName) -> d.SpaceDocument:
+    caller.anybody()
+    return d.SpaceDocument.of(declared(node.declarations.known.spaces, "information space", name))
+
+
+@spaces.put("/{name}", says="Declare a space, or another that nobody uses yet")
+async def declare_space(node: Node, caller: Caller, asked: d.SpaceRequest, name: SpaceName) -> d.SpaceDocument:
+    await node.declarations.declare(caller, asked.space(name))
+    return get_space(node, caller, name)
+
+
+@spaces.delete("/{name}", says="Withdraw a space that no subscription uses")
+async def withdraw_space(node: Node, caller: Caller, name: SpaceName) -> None:
+    await node.declarations.declare(caller, Withdrawn("space", name))
+
+
+@types.get(says="The hierarchy of types")
+def get_types(node: Node, caller: Caller) -> d.TypesDocument:
+    caller.anybody()
+    return d.TypesDocument(_shown(node.declarations.known.types))
+
+
+@types.put(says="Another hierarchy of types, whole")
+async def declare_types(node: Node, caller: Caller, asked: d.TypesDocument) -> d.TypesDocument:
+    await node.declarations.declare(caller, asked.hierarchy())
+    return get_types(node, caller)
+
+
+@categories.get(says="The hierarchy of producers' categories")
+def get_categories(node: Node, caller: Caller) -> d.CategoriesDocument:
+    caller.anybody()
+    return d.CategoriesDocument(_shown(node.declarations.known.categories), node.declarations.categories_of_world)
+
+
+@categories.put(says="Another hierarchy of categories, whole")
+async def declare_categories(node: Node, caller: Caller, asked: d.CategoriesRequest) -> d.CategoriesDocument:
+    await node.declarations.declare(caller, asked.hierarchy())
+    return get_categories(node, caller)
+
+
+@producers.get(says="Producers that were declared")
+def list_producers(node: Node, caller: Caller, after: After = "", limit: Limit = 100) -> Page[d.ProducerDocument]:
+    caller.anybody()
+    known = node.declarations.known.producers
+    page = sorted(address for address in known if address > after)[:limit]
+    items = [d.ProducerDocument.of(known[address]) for address in page]
+    return Page(items, page[-1] if len(page) == limit else None)
+
+
+@producers.get("/{address:path}", says="One producer")
+def get_producer(node: Node, caller: Caller, address: Address) -> d.ProducerDocument:
+    caller.anybody()
+    return d.ProducerDocument.of(declared(node.declarations.known.producers, "producer", address))
+
+
+@producers.put("/{address:path}", says="Declare a producer")
+async def declare_producer(
+    node: Node, caller: Caller, asked: d.ProducerRequest, address: Address
+) -> d.ProducerDocument:
+    await node.declarations.declare(caller, asked.producer(address))
+    return get_producer(node, caller, address)
+
+
+@producers.delete("/{address:path}", says="Withdraw a producer")
+async def withdraw_producer(node: Node, caller: Caller, address: Address) -> None:
+    await node.declarations.declare(caller, Withdrawn("producer", address))
+
+
+def declared(known: Mapping[str, Declared], what: str, name: str) -> Declared:
+    if name not in known:
+        raise Refusal("unknown-name", f"there is no {what} {name[:80]!r}; {known_names(name, sorted(known))}")
+    return known[name]
+
+
+def _shown(parents: Mapping[str, tuple[str, ...]]) -> dict[str, list[str]]:
     return {name: list(above) for name, above in sorted(parents.items())}
-
-
-def _json(value: object) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")

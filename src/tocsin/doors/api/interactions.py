@@ -1,29 +1,27 @@
 """`/api/patterns`, `/api/requests`, `/api/interactions`: services that interact; and what a thin notice points to."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
 
-import msgspec
-from starlette.requests import Request
 from starlette.responses import Response
 
-from tocsin.documents.interactions import (
-    AnswerRequest,
-    AskRequest,
-    InteractionDocument,
-    PatternDocument,
-    RequestDocument,
-    TellRequest,
-    ToldDocument,
-)
-from tocsin.documents.ports.port import Broker
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
+from tocsin.documents import interactions as d
 from tocsin.documents.subscriptions import Page
-from tocsin.doors.api.queries import asked_limit, asked_whole, whole_number
+from tocsin.doors.api.parameters import NUMBER, AfterNumber, Header, Limit, Path, Query, whole_number
+from tocsin.doors.api.router import Answer, Resource
 from tocsin.mediation.ce import cloudevents
-from tocsin.model.interactions import Interaction
-from tocsin.model.interactions import Request as Asked
-from tocsin.model.notification import Notification
+from tocsin.model.interactions import Interaction, Request
 from tocsin.routing.interaction import PATTERNS
 
+Row = TypeVar("Row")
+Document = TypeVar("Document")
+Service = Annotated[str | None, Query("Those in which this service has a part")]
+State = Annotated[
+    str | None, Query("Those that are so", schema={"type": "string", "enum": ["open", "answered", "ended"]})
+]
+Number = Annotated[int, Path(read=whole_number, schema=NUMBER)]
 # What somebody published must not run as a page of ours.
 _HARMLESS = {
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -32,74 +30,89 @@ _HARMLESS = {
     "Cache-Control": "private, no-store",
 }
 
-
-class InteractionHandlers:
-    _broker: Broker
-
-    async def patterns(self, request: Request) -> Response:
-        del request
-        return _json(Page(list(map(PatternDocument.of, PATTERNS.values())), None))
-
-    async def ask(self, request: Request) -> Response:
-        asked: AskRequest = await self._read(request, AskRequest)
-        made = await self._broker.interactions.ask(asked.normalised())
-        location = {"Location": f"{self._broker.base_url}/api/requests/{made.id}"}
-        return _json(RequestDocument.of_request(made), 201, location)
-
-    async def requests(self, request: Request) -> Response:
-        state, service = request.query_params.get("state"), request.query_params.get("service")
-
-        def seen(each: Asked) -> bool:
-            return state in (None, each.state) and service in (None, each.asker, each.producer)
-
-        limit = asked_limit(request)
-        rows = await self._broker.interactions.requests(asked_whole(request, "after", 0), limit, seen)
-        following = str(rows[-1][0]) if len(rows) == limit else None
-        return _json(Page([RequestDocument.of_request(each) for _, each in rows], following))
-
-    async def request(self, request: Request) -> Response:
-        found = await self._broker.interactions.request(request.path_params["id"])
-        return _json(RequestDocument.of_request(found))
-
-    async def answer(self, request: Request) -> Response:
-        asked: AnswerRequest = await self._read(request, AnswerRequest)
-        name = request.path_params["id"]
-        return _json(ToldDocument.of(await self._broker.interactions.answer(name, asked.by, asked.payload())))
-
-    async def end_request(self, request: Request) -> Response:
-        await self._broker.interactions.end(request.path_params["id"], request.query_params.get("by", ""))
-        return Response(status_code=204)
-
-    async def tell(self, request: Request) -> Response:
-        asked: TellRequest = await self._read(request, TellRequest)
-        return _json(ToldDocument.of(await self._broker.interactions.tell(asked.normalised())), 201)
-
-    async def interactions(self, request: Request) -> Response:
-        service, of = request.query_params.get("service"), request.query_params.get("request")
-
-        def seen(each: Interaction) -> bool:
-            return service is None or service in (each.by, each.of, *each.told)
-
-        limit = asked_limit(request)
-        rows = await self._broker.interactions.interactions(asked_whole(request, "after", 0), limit, of, seen)
-        following = str(rows[-1][0]) if len(rows) == limit else None
-        return _json(Page([InteractionDocument.of_interaction(each) for _, each in rows], following))
-
-    async def notification(self, request: Request) -> Response:
-        """The data as it was published; the whole event for those who accept one."""
-        offset, index = (whole_number(name, request.path_params[name]) for name in ("offset", "index"))
-        found = (await self._broker.interactions.fetch(offset, index)).notification
-        if cloudevents.STRUCTURED in request.headers.get("accept", ""):
-            return Response(cloudevents.structured(found)[1], 200, _HARMLESS, cloudevents.STRUCTURED)
-        return Response(found.payload.data, 200, {**_HARMLESS, "Content-Type": _kind(found)})
-
-    async def _read(self, request: Request, kind: Any) -> Any:
-        raise NotImplementedError
+patterns = Resource("/api/patterns")
+requests = Resource("/api/requests")
+interactions = Resource("/api/interactions")
+notifications = Resource("/api/notifications")
 
 
-def _kind(notification: Notification) -> str:
-    return notification.payload.media_type or "application/octet-stream"
+@patterns.get(says="The eight patterns by which services interact")
+def list_patterns(caller: Caller) -> Page[d.PatternDocument]:
+    caller.anybody()
+    return Page(list(map(d.PatternDocument.of, PATTERNS.values())), None)
 
 
-def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(value), status, headers, "application/json")
+@requests.post(says="Ask, by a pattern that a consumer begins", status=201)
+async def ask(node: Node, caller: Caller, asked: d.AskRequest) -> Answer[d.RequestDocument]:
+    made = await node.interactions.ask(caller, asked.normalised())
+    return Answer(d.RequestDocument.of_request(made), {"Location": f"{node.base_url}/api/requests/{made.id}"})
+
+
+@requests.get(says="What services asked of each other")
+async def list_requests(
+    node: Node,
+    caller: Caller,
+    after: AfterNumber = 0,
+    state: State = None,
+    service: Service = None,
+    limit: Limit = 100,
+) -> Page[d.RequestDocument]:
+    def seen(each: Request) -> bool:
+        return state in (None, each.state) and service in (None, each.asker, each.producer)
+
+    rows = await node.interactions.requests(caller, after, limit, seen)
+    return _page(rows, limit, d.RequestDocument.of_request)
+
+
+@requests.get("/{id}", says="One request")
+async def get_request(node: Node, caller: Caller, id: str) -> d.RequestDocument:
+    return d.RequestDocument.of_request(await node.interactions.request(caller, id))
+
+
+@requests.delete("/{id}", says="The consumer ends its request")
+async def end_request(
+    node: Node, caller: Caller, id: str, by: Annotated[str, Query("Who ends it; refused if that is not who asked")] = ""
+) -> None:
+    await node.interactions.end(caller, id, by)
+
+
+@requests.post("/{id}/answer", says="The producer answers")
+async def answer(node: Node, caller: Caller, id: str, asked: d.AnswerRequest) -> d.ToldDocument:
+    return d.ToldDocument.of(await node.interactions.answer(caller, id, asked.by, asked.payload()))
+
+
+@interactions.post(says="Tell, by a pattern that a producer begins", status=201)
+async def tell(node: Node, caller: Caller, asked: d.TellRequest) -> d.ToldDocument:
+    return d.ToldDocument.of(await node.interactions.tell(caller, asked.normalised()))
+
+
+@interactions.get(says="Who asked, who answered, who was told")
+async def list_interactions(
+    node: Node,
+    caller: Caller,
+    after: AfterNumber = 0,
+    request: Annotated[str | None, Query("What became of this request")] = None,
+    service: Service = None,
+    limit: Limit = 100,
+) -> Page[d.InteractionDocument]:
+    def seen(each: Interaction) -> bool:
+        return service is None or service in (each.by, each.of, *each.told)
+
+    rows = await node.interactions.interactions(caller, after, limit, request, seen)
+    return _page(rows, limit, d.InteractionDocument.of_interaction)
+
+
+@notifications.get("/{offset}/{index}", says="The data that a thin notice tells of, or as an event for who accepts one")
+async def get_notification(
+    node: Node, caller: Caller, offset: Number, index: Number, accept: Annotated[str, Header("", "accept")] = ""
+) -> Response:
+    """The data as it was published; the whole event for those who accept one."""
+    found = (await node.interactions.fetch(caller, offset, index)).notification
+    if cloudevents.STRUCTURED in accept:
+        return Response(cloudevents.structured(found)[1], 200, _HARMLESS, cloudevents.STRUCTURED)
+    kind = found.payload.media_type or "application/octet-stream"
+    return Response(found.payload.data, 200, {**_HARMLESS, "Content-Type": kind})
+
+
+def _page(rows: Sequence[tuple[int, Row]], limit: int, shown: Callable[[Row], Document]) -> Page[Document]:
+    return Page([shown(each) for _, each in rows], str(rows[-1][0]) if len(rows) == limit else None)

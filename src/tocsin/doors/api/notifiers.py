@@ -1,75 +1,100 @@
 """`/api/notifiers` and `/api/disseminations`: notifiers, what is published through them, and what became of it."""
 
-from typing import Any
+from typing import Annotated
 from urllib.parse import quote
 
-import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
 
-from tocsin.documents.notifiers import (
-    DisseminationDocument,
-    DisseminationRow,
-    NotifierDocument,
-    NotifierRequest,
-    PublishedDocument,
-    PublishRequest,
-)
-from tocsin.documents.ports.port import Broker
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
+from tocsin.documents import notifiers as d
 from tocsin.documents.subscriptions import Page
-from tocsin.doors.api.queries import asked_limit, asked_wait
+from tocsin.doors.api.parameters import Body, By, Path, PlainLimit, Query, seconds
+from tocsin.doors.api.router import JSON, Answer, Resource, from_json
 from tocsin.doors.waiting import while_connected
 
-NOTIFIERS = "/api/notifiers"
-DISSEMINATIONS = "/api/disseminations"
+Name = Annotated[str, Path("Of the notifier and its service")]
 _ONCE = {"Cache-Control": "no-store"}
 
+notifiers = Resource("/api/notifiers", kinds=[d.PublishRequest])
+disseminations = Resource("/api/disseminations")
+door = Resource("/notifiers/{name}")
 
-class NotifierHandlers:
-    _broker: Broker
-
-    async def notifiers(self, request: Request) -> Response:
-        del request
-        found = self._broker.implicit.notifiers()
-        return _json(Page([NotifierDocument.of(each, self._broker.base_url) for each in found], None))
-
-    async def create_notifier(self, request: Request) -> Response:
-        asked: NotifierRequest = await self._read(request, NotifierRequest)
-        made = await self._broker.implicit.create_notifier(asked.normalised(), asked.by, asked.owner)
-        place = f"{self._broker.base_url}{NOTIFIERS}/{quote(asked.name, safe='')}"
-        return _json(NotifierDocument.of(made, self._broker.base_url), 201, {"Location": place})
-
-    async def notifier(self, request: Request) -> Response:
-        found = self._broker.implicit.notifier(request.path_params["name"])
-        return _json(NotifierDocument.of(found, self._broker.base_url))
-
-    async def remove_notifier(self, request: Request) -> Response:
-        by = request.query_params.get("by", "")
-        await self._broker.implicit.remove_notifier(request.path_params["name"], by)
-        return Response(status_code=204)
-
-    async def publish_through(self, request: Request) -> Response:
-        """The notifier first: who misspells it is told that, whatever else is wrong."""
-        name: str = request.path_params["name"]
-        self._broker.implicit.notifier(name)
-        asked: PublishRequest = await self._read(request, PublishRequest)
-        made = await self._broker.implicit.publish_through(name, asked.normalised())
-        told = PublishedDocument.of(made, self._broker.base_url)
-        return _json(told, 202, {"Location": told.result})
-
-    async def disseminations(self, request: Request) -> Response:
-        found = await self._broker.implicit.disseminations(asked_limit(request))
-        return _json(Page([DisseminationRow(*row) for row in found], None), headers=_ONCE)
-
-    async def dissemination(self, request: Request) -> Response:
-        name, seconds = str(request.path_params["id"]), asked_wait(request)
-        row = DisseminationRow(*await self._broker.implicit.publication(name))
-        found = await while_connected(request.receive, self._broker.implicit.dissemination(name, seconds))
-        return _json(DisseminationDocument.of(row, found), headers=_ONCE)
-
-    async def _read(self, request: Request, kind: Any) -> Any:
-        raise NotImplementedError
+door.describe(
+    "GET",
+    says="What a notifier takes; with ?wsdl its description in WSDL 1.1, for everybody",
+    parameters={"name": Path("Of the notifier and its service")},
+)
+door.describe(
+    "POST",
+    says="Publish or Notify",
+    status=202,
+    parameters={
+        "topic": Query("The topic of data that is neither SOAP nor a CloudEvent"),
+        "protocol": Query("bin, cin, din, hin or hin-din, which is the default"),
+        "limit": Query(
+            "How often one notifier passes it on at most, where the protocol can loop", schema={"type": "integer"}
+        ),
+    },
+    body=Body({"*/*": {"description": "Publish or Notify in SOAP, or data"}}),
+    answer=d.PublishedDocument,
+)
 
 
-def _json(value: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(value), status, headers, "application/json")
+@notifiers.get(says="The notifiers of this node")
+def list_notifiers(node: Node, caller: Caller) -> Page[d.NotifierDocument]:
+    found = node.implicit.notifiers(caller)
+    return Page([d.NotifierDocument.of(each, node.base_url) for each in found], None)
+
+
+@notifiers.post(says="Create a notifier for a service", status=201)
+async def create_notifier(node: Node, caller: Caller, asked: d.NotifierRequest) -> Answer[d.NotifierDocument]:
+    made = await node.implicit.create_notifier(caller, asked.normalised(), asked.by, asked.owner)
+    place = f"{node.base_url}/api/notifiers/{quote(asked.name, safe='')}"
+    return Answer(d.NotifierDocument.of(made, node.base_url), {"Location": place})
+
+
+@notifiers.get("/{name}", says="One notifier")
+def get_notifier(node: Node, caller: Caller, name: Name) -> d.NotifierDocument:
+    return d.NotifierDocument.of(node.implicit.notifier(caller, name), node.base_url)
+
+
+@notifiers.delete("/{name}", says="Remove a notifier, and its service from the world")
+async def remove_notifier(node: Node, caller: Caller, name: Name, by: By = "") -> None:
+    await node.implicit.remove_notifier(caller, name, by)
+
+
+@notifiers.post("/{name}/publish", says="Publish through a notifier", status=202)
+async def publish_through(
+    node: Node,
+    caller: Caller,
+    name: Name,
+    body: Annotated[bytes, Body({JSON: {"$ref": "#/components/schemas/PublishRequest"}})],
+) -> Answer[d.PublishedDocument]:
+    """The notifier first: who misspells it is told that, whatever else is wrong."""
+    node.implicit.notifier(caller, name)
+    made = await node.implicit.publish_through(caller, name, from_json(body, d.PublishRequest).normalised())
+    told = d.PublishedDocument.of(made, node.base_url)
+    return Answer(told, {"Location": told.result})
+
+
+@disseminations.get(says="The latest messages of these notifiers")
+async def list_disseminations(node: Node, caller: Caller, limit: PlainLimit = 100) -> Answer[Page[d.DisseminationRow]]:
+    rows = await node.implicit.disseminations(caller, limit)
+    return Answer(Page([d.DisseminationRow(*row) for row in rows], None), _ONCE)
+
+
+@disseminations.get("/{id}", says="What became of a message")
+async def get_dissemination(
+    node: Node,
+    caller: Caller,
+    request: Request,
+    id: Annotated[str, Path("Of the message")],
+    wait: Annotated[
+        float,
+        Query("How long to wait until nobody is outstanding: 30s, 500ms, or seconds; at most 5m", seconds),
+    ] = 0.0,
+) -> Answer[d.DisseminationDocument]:
+    row = d.DisseminationRow(*await node.implicit.publication(caller, id))
+    found = await while_connected(request.receive, node.implicit.dissemination(caller, id, wait))
+    return Answer(d.DisseminationDocument.of(row, found), _ONCE)

@@ -8,13 +8,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from tocsin.documents.ports.port import Broker
-from tocsin.documents.pull_points import MessageDocument, asked_topic
-from tocsin.doors.api.queries import asked_flag
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
+from tocsin.documents.pull_points import MessageDocument
+from tocsin.doors.api.parameters import FLAG, Query, TopicQuery, flag
+from tocsin.doors.api.router import Resource, response
 from tocsin.doors.api.streams import AT_ONCE, HEARTBEAT_SECONDS, Visit
 from tocsin.doors.gate import Gate
 from tocsin.doors.waiting import ended
@@ -25,12 +28,42 @@ from tocsin.model.refusal import Refusal
 WINDOW = 1000  # messages that were sent and not acknowledged
 _GOING_AWAY, _NORMAL, _POLICY = 1001, 1000, 1008
 _LONGEST_REASON = 123  # bytes, RFC 6455 s5.5
+_OF_PULL_POINT, _OWN = "/pullpoints/{id}/socket", "/socket"
+_UPGRADE = "this address is for WebSockets"
+_ACK = Query("Messages count as handed out when they are acknowledged, not when they are sent", flag, FLAG)
+_TOPIC = TopicQuery()
 
 
 class Acknowledgement(Struct, frozen=True, forbid_unknown_fields=True):
     """What a client says: it has all messages up to that number."""
 
     ack: Annotated[int, Meta(ge=0, le=2**63 - 1)]
+
+
+sockets = Resource("/api", kinds=(Acknowledgement,))
+sockets.describe(
+    "GET",
+    _OF_PULL_POINT,
+    says="A WebSocket: each message is a MessageDocument, answers are Acknowledgement",
+    status=101,
+    parameters={"ack": _ACK},
+)
+sockets.describe(
+    "GET",
+    _OWN,
+    says="As the socket of a pull point that lasts as long as it",
+    status=101,
+    parameters={"topic": _TOPIC, "ack": _ACK},
+)
+
+
+@sockets.get(_OF_PULL_POINT, says=_UPGRADE, hidden=True)
+@sockets.get(_OWN, says=_UPGRADE, hidden=True)
+def upgrade(node: Node, caller: Caller, request: Request) -> Response:
+    """Whoever comes without the headers of RFC 6455 s4.1 is told which protocol is spoken here."""
+    if "id" in request.path_params:
+        node.pull_points.state(caller, request.path_params["id"])
+    return Response(_UPGRADE, 426, {"Upgrade": "websocket", "Connection": "Upgrade"}, "text/plain")
 
 
 class _Over(Exception):
@@ -41,17 +74,13 @@ class _Over(Exception):
         self.code, self.reason = code, reason
 
 
-def socket_routes() -> list[WebSocketRoute]:
-    return [WebSocketRoute("/api/pullpoints/{id}/socket", _socket), WebSocketRoute("/api/socket", _socket)]
-
-
 async def _socket(socket: WebSocket) -> None:
     try:
         _check_origin(socket)
-        acknowledged = asked_flag(socket, "ack")
-        visit = await _visit(socket, _broker(socket))
+        acknowledged = _ACK.value(socket, "ack", False)
+        visit = await _visit(socket)
     except Refusal as refusal:
-        await _deny(socket, refusal)
+        await socket.send_denial_response(response(problem(refusal)))
         return
     try:
         await socket.accept()
@@ -67,26 +96,17 @@ def _check_origin(socket: WebSocket) -> None:
         raise Refusal("not-allowed", f"pages of {origin[:200]} may not read from here")
 
 
-def _broker(socket: WebSocket) -> Broker:
+async def _visit(socket: WebSocket) -> Visit:
     gate: Gate = socket.app.state.gate
     scheme = "https" if socket.scope.get("scheme") == "wss" else "http"
-    return gate.of({**socket.scope, "scheme": scheme})
-
-
-async def _visit(socket: WebSocket, broker: Broker) -> Visit:
-    name = socket.path_params.get("id")
+    node, caller, name = gate.node, gate.caller({**socket.scope, "scheme": scheme}), socket.path_params.get("id")
     if name is None:
-        return await Visit.begin(broker, asked_topic(socket.query_params))
-    broker.pull_point(name)
-    return Visit(broker, name)
+        return await Visit.begin(node, caller, _TOPIC.value(socket, "topic", None))
+    node.pull_points.state(caller, name)
+    return Visit(node, caller, name)
 
 
-async def _deny(socket: WebSocket, refusal: Refusal) -> None:
-    reply = problem(refusal)
-    response = Response(reply.body, reply.status)
-    for name, value in reply.headers:
-        response.headers.append(name, value)
-    await socket.send_denial_response(response)
+SOCKETS = (WebSocketRoute(f"/api{_OF_PULL_POINT}", _socket), WebSocketRoute(f"/api{_OWN}", _socket))
 
 
 class _Conversation:
@@ -94,8 +114,7 @@ class _Conversation:
 
     def __init__(self, socket: WebSocket, visit: Visit, acknowledged: bool) -> None:
         self._socket, self._visit, self._acknowledged = socket, visit, acknowledged
-        self._broker, self._name = visit.broker, visit.pull_point
-        self._sent = self._heard = self._broker.pull_point(self._name).handed_to
+        self._sent = self._heard = visit.handed_to()
         self._room = asyncio.Event()
 
     async def hold(self) -> None:
@@ -116,7 +135,7 @@ class _Conversation:
             await ended(speaking, listening)
 
     async def _speak(self) -> None:
-        while not self._broker.closing():
+        while not self._visit.node.closing():
             for each in await (self._unheard() if self._acknowledged else self._visit.pulled()):
                 await self._socket.send_text(msgspec.json.encode(MessageDocument.of(each)).decode())
                 self._sent = each.number
@@ -124,10 +143,10 @@ class _Conversation:
     async def _unheard(self) -> Sequence[Held]:
         """Waits for what was not sent yet, or for room: who never acknowledges is not sent everything."""
         await self._visit.stay()
-        await self._broker.hand_out(self._name, self._heard)  # so that a mailbox stays too
+        await self._visit.hand_out(self._heard)  # so that a mailbox stays too
         room = WINDOW - (self._sent - self._heard)
         if room > 0:
-            return await self._broker.held(self._name, self._sent, min(AT_ONCE, room), HEARTBEAT_SECONDS)
+            return await self._visit.held(self._sent, min(AT_ONCE, room), HEARTBEAT_SECONDS)
         self._room.clear()
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._room.wait(), HEARTBEAT_SECONDS)
@@ -148,7 +167,7 @@ class _Conversation:
     async def _hear(self, number: int) -> None:
         if number > self._sent:
             raise _Over(_POLICY, f"message {number} was not sent yet; the last was {self._sent}")
-        await self._broker.hand_out(self._name, number)
+        await self._visit.hand_out(number)
         self._heard = max(self._heard, number)
         self._room.set()
 

@@ -1,13 +1,17 @@
-"""Readers that stay: a pull point read over one connection, by Server-Sent Events or a WebSocket."""
+"""`/api/pullpoints/{id}/stream` and `/api/stream`: a pull point read over one connection, by Server-Sent Events."""
 
 import contextlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from time import monotonic
+from typing import Annotated
 
 from starlette.responses import Response
 
-from tocsin.documents.ports.port import Broker
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
+from tocsin.doors.api.parameters import TEXT, Header, TopicQuery
+from tocsin.doors.api.router import Resource
 from tocsin.doors.waiting import while_connected
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Held, Renew, Subscribe
@@ -17,46 +21,59 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form
 from tocsin.wire.asgi import Receive, Scope, Send
 
+streams = Resource("/api")
 HEARTBEAT_SECONDS = 15.0
 AT_ONCE = 100
 LEASE_SECONDS = 300.0
 _RENEW_SECONDS = 100.0
 _LINES = re.compile(rb"\r\n|\r|\n")
 _FORM = Form(cloudevents.NAME)
+_STREAM = {"text/event-stream": TEXT}
 
 
 class Visit:
     """A pull point while it is read. One made for the visit ends with it, or soon after a node that was killed."""
 
-    def __init__(self, broker: Broker, pull_point: str, *, own: bool = False) -> None:
-        self.broker, self.pull_point, self._own = broker, pull_point, own
+    def __init__(self, node: Node, caller: Caller, pull_point: str, *, own: bool = False) -> None:
+        self.node, self.caller, self.pull_point, self._own = node, caller, pull_point, own
         self._renewed = monotonic()
 
     @classmethod
-    async def begin(cls, broker: Broker, topic: TopicIs | None) -> "Visit":
-        expires = after(broker.now(), LEASE_SECONDS)
-        made = await broker.subscribe(Subscribe(None, None, _FORM, () if topic is None else (topic,), expires))
-        return cls(broker, made.id, own=True)
+    async def begin(cls, node: Node, caller: Caller, topic: TopicIs | None) -> "Visit":
+        filters, expires = () if topic is None else (topic,), after(node.now(), LEASE_SECONDS)
+        made = await node.subscriptions.subscribe(caller, Subscribe(None, None, _FORM, filters, expires))
+        return cls(node, caller, made.id, own=True)
+
+    def handed_to(self) -> int:
+        return self.node.pull_points.state(self.caller, self.pull_point).handed_to
 
     async def pulled(self) -> tuple[Held, ...]:
         """What waits; nothing when there was nothing for a while."""
         await self.stay()
-        return (await self.broker.pull(self.pull_point, AT_ONCE, HEARTBEAT_SECONDS)).held
+        return (await self.node.pull_points.pull(self.caller, self.pull_point, AT_ONCE, HEARTBEAT_SECONDS)).held
+
+    async def held(self, number: int, limit: int = AT_ONCE, seconds: float = 0.0) -> Sequence[Held]:
+        """What has a higher number, handed out or not."""
+        return await self.node.pull_points.held(self.caller, self.pull_point, number, limit, seconds)
+
+    async def hand_out(self, number: int) -> None:
+        await self.node.pull_points.hand_out(self.caller, self.pull_point, number)
 
     async def stay(self) -> None:
         if self._own and monotonic() - self._renewed > _RENEW_SECONDS:
             self._renewed = monotonic()
-            await self.broker.renew(Renew(self.pull_point, after(self.broker.now(), LEASE_SECONDS), _FORM))
+            expires = after(self.node.now(), LEASE_SECONDS)
+            await self.node.subscriptions.renew(self.caller, Renew(self.pull_point, expires, _FORM))
 
     async def end(self) -> None:
         if self._own:
             with contextlib.suppress(Refusal):  # it ended before
-                await self.broker.unsubscribe(self.pull_point)
+                await self.node.subscriptions.unsubscribe(self.caller, self.pull_point)
 
     async def again(self, number: int) -> AsyncIterator[Held]:
         """What was handed out behind that number and can still be read."""
-        last = self.broker.pull_point(self.pull_point).handed_to
-        while number < last and (found := await self.broker.held(self.pull_point, number, AT_ONCE)):
+        last = self.handed_to()
+        while number < last and (found := await self.held(number)):
             for each in found:
                 if each.number <= last:
                     yield each
@@ -92,7 +109,7 @@ class EventStream(Response):
             if self._last is not None:
                 async for each in self._visit.again(self._last):
                     yield _event(each)
-            while not self._visit.broker.closing():
+            while not self._visit.node.closing():
                 yield b"".join(map(_event, await self._visit.pulled())) or b":\n\n"
         except Refusal as refusal:
             yield b"event: end\n" + _data(refusal.text.encode())
@@ -104,3 +121,29 @@ def _event(held: Held) -> bytes:
 
 def _data(text: bytes) -> bytes:
     return b"".join(b"data: %b\n" % line for line in _LINES.split(text)) + b"\n"
+
+
+def _last_event(name: str, value: str) -> int | None:
+    """What a browser sends when it connects again; what is no number of ours says nothing."""
+    del name
+    return int(value) if value.isascii() and value.isdecimal() and len(value) <= 18 else None
+
+
+@streams.get(
+    "/pullpoints/{id}/stream",
+    says="Server-Sent Events: ids are numbers, data are CloudEvents; Last-Event-ID reads again",
+    returns=_STREAM,
+    head=False,
+)
+def get_stream(
+    node: Node, caller: Caller, id: str, last: Annotated[int | None, Header("", "last-event-id", _last_event)] = None
+) -> EventStream:
+    node.pull_points.state(caller, id)
+    return EventStream(Visit(node, caller, id), last)
+
+
+@streams.get("/stream", says="As the stream of a pull point that lasts as long as it", returns=_STREAM, head=False)
+async def get_own_stream(
+    node: Node, caller: Caller, topic: Annotated[TopicIs | None, TopicQuery()] = None
+) -> EventStream:
+    return EventStream(await Visit.begin(node, caller, topic), None)

@@ -1,68 +1,63 @@
 """`/api/topics` and `/broker/topics`: which topics there are, and the documents of WS-Topics that say so."""
 
-import msgspec
-from starlette.requests import Request
+from typing import Annotated
+
 from starlette.responses import Response
 
-from tocsin.documents.ports.port import Broker
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
 from tocsin.documents.subscriptions import Page
 from tocsin.documents.topics import TopicDocument, TopicNamespaceDocument
-from tocsin.mediation import times
+from tocsin.doors.api.parameters import Body, Query
+from tocsin.doors.api.router import Resource
 from tocsin.mediation.ws import topic_documents
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import read_body
 
 TOPICS = "/broker/topics"
 Seen = tuple[int, Instant | None]
 NEVER: Seen = (0, None)
 XML = f"{topic_documents.MEDIA_TYPE}; charset=utf-8"
 
-
-class TopicHandlers:
-    _broker: Broker
-
-    async def topics(self, request: Request) -> Response:
-        """Those seen, with how often and when last; and those only declared."""
-        del request
-        declared = {str(each) for each in self._broker.declared_topics()}
-        seen: dict[str, Seen] = {name: (count, last) for name, count, last in self._broker.topics()}
-        names = sorted({*seen, *declared})
-        wanting = await self._broker.wanting(names)
-        items = [
-            _shown(name, seen.get(name, NEVER), number, name in declared)
-            for name, number in zip(names, wanting, strict=True)
-        ]
-        return _json(Page(items, None))
-
-    async def topic_namespaces(self, request: Request) -> Response:
-        del request
-        return _json(Page(list(map(TopicNamespaceDocument.of, self._broker.topic_namespaces())), None))
-
-    async def declare_topics(self, request: Request) -> Response:
-        document = await read_body(request.scope, request.receive, self._broker.body_limit)
-        return _json(TopicNamespaceDocument.of(await self._broker.declare_topics(document)))
-
-    async def withdraw_topics(self, request: Request) -> Response:
-        namespace = request.query_params.get("namespace")
-        if not namespace:
-            raise Refusal("malformed", "which one? add ?namespace=URI")
-        await self._broker.withdraw_topics(namespace)
-        return Response(status_code=204)
-
-    async def topic_document(self, request: Request) -> Response:
-        """The TopicSet, or with `namespace` that TopicNamespace."""
-        namespace = request.query_params.get("namespace")
-        if namespace is None:
-            return Response(topic_documents.topic_set_element(self._broker.topic_set()), media_type=XML)
-        found = self._broker.topic_namespace(namespace)
-        return Response(topic_documents.topic_namespace_document(found), media_type=XML)
+topics = Resource("/api/topics")
+topic_set = Resource(TOPICS)
 
 
-def _shown(name: str, seen: Seen, wanting: int, declared: bool) -> TopicDocument:
-    count, last = seen
-    return TopicDocument(name, count, None if last is None else times.timestamp(last), wanting, declared)
+@topics.get(says="Topics seen or declared, with how many notifications")
+async def list_topics(node: Node, caller: Caller) -> Page[TopicDocument]:
+    declared = {str(each) for each in node.topics.declared(caller)}
+    seen: dict[str, Seen] = {name: (count, last) for name, count, last in node.topics.counts(caller)}
+    names = sorted({*seen, *declared})
+    wanting = await node.topics.wanting(caller, names)
+    items = [
+        TopicDocument.of(name, *seen.get(name, NEVER), number, name in declared)
+        for name, number in zip(names, wanting, strict=True)
+    ]
+    return Page(items, None)
 
 
-def _json(value: object) -> Response:
-    return Response(msgspec.json.encode(value), media_type="application/json")
+@topics.get("/namespaces", says="Topic namespaces that were declared")
+def list_namespaces(node: Node, caller: Caller) -> Page[TopicNamespaceDocument]:
+    return Page(list(map(TopicNamespaceDocument.of, node.topics.namespaces(caller))), None)
+
+
+@topics.put("/namespaces", says="Declare topics: a wstop:TopicNamespace document in XML")
+async def declare_namespace(node: Node, caller: Caller, document: Annotated[bytes, Body()]) -> TopicNamespaceDocument:
+    return TopicNamespaceDocument.of(await node.topics.declare(caller, document))
+
+
+@topics.delete("/namespaces", says="Withdraw a topic namespace")
+async def withdraw_namespace(
+    node: Node, caller: Caller, namespace: Annotated[str, Query("The URI of the topic namespace", required=True)] = ""
+) -> None:
+    if not namespace:
+        raise Refusal("malformed", "which one? add ?namespace=URI")
+    await node.topics.withdraw(caller, namespace)
+
+
+@topic_set.get(says="The TopicSet, or with `namespace` that TopicNamespace", hidden=True)
+def get_document(node: Node, caller: Caller, namespace: Annotated[str | None, Query("")] = None) -> Response:
+    if namespace is None:
+        return Response(topic_documents.topic_set_element(node.topics.topic_set(caller)), media_type=XML)
+    found = node.topics.namespace(caller, namespace)
+    return Response(topic_documents.topic_namespace_document(found), media_type=XML)

@@ -1,62 +1,91 @@
 """`/api/trace` and `/api/subscriptions/{id}/explain`: who was told of a notification, who was not, and why."""
 
-import asyncio
-from collections.abc import Callable
-from typing import ParamSpec
+from typing import Annotated
 
-import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
+from msgspec.structs import replace
 
-from tocsin.documents.ports.port import Broker
-from tocsin.documents.ports.trace_port import Accounts, Sought
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
 from tocsin.documents.traces import NewestDocument, TraceDocument
-from tocsin.doors.api.queries import asked_flag, asked_limit, asked_whole, asked_whole_or_none
+from tocsin.doors.api.parameters import FLAG, NUMBER, After, Path, Query, at_most, flag, whole_number
+from tocsin.doors.api.router import Group, Large, Resource
+from tocsin.flow.traces import Accounts, Sought
 from tocsin.model.refusal import Refusal
 
-TRACE = "/api/trace"
+SAYS = "A notification, and why subscriptions wanted it or did not"
 NEWEST, MOST_NEWEST = 10, 100
-Asked = ParamSpec("Asked")
+
+traces = Resource("/api/trace")
+explanations = Resource("/api/subscriptions/{id}/explain")
+
+OFFSET = Query("By its record, and not by name", whole_number, NUMBER)
+Index = Annotated[int | None, Query("Which of those that came in one record, from 0 on", whole_number, NUMBER)]
 
 
-class TraceHandlers:
-    _broker: Broker
+class Tracing(Group, frozen=True):
+    """With `subscription` of that one, else of those that wanted it, or with `all` of all that stand."""
 
-    async def trace(self, request: Request) -> Response:
-        """With `subscription` of that one, else of those that wanted it, or with `all` of all that stand."""
-        sought, traces = _sought(request), self._broker.traces
-        named = request.query_params.get("subscription")
-        if named:
-            return await self._explained(sought, named)
-        found = await traces.find(sought)
-        after, every = request.query_params.get("after", ""), asked_flag(request, "all")
-        accounts = await traces.accounts(found, after, asked_limit(request), every=every)
-        return await asyncio.to_thread(_json, TraceDocument.of, found, accounts)
+    index: Index = None
+    subscription: Annotated[str, Query("Of this one alone, also when it has ended")] = ""
+    every: Annotated[bool, Query("Also of those that did not want it", flag, FLAG, name="all")] = False
+    after: After = ""
+    limit: Annotated[int, at_most("At most so many subscriptions")] = 100
 
-    async def explain(self, request: Request) -> Response:
-        """Of one notification, or without a name of the newest."""
-        name, sought = request.path_params["id"], _sought(request)
-        if sought.message or sought.offset is not None:
-            return await self._explained(sought, name)
-        most = max(1, min(asked_whole(request, "limit", NEWEST), MOST_NEWEST))
-        return await asyncio.to_thread(_json, NewestDocument.of, await self._broker.traces.newest(name, most))
-
-    async def _explained(self, sought: Sought, subscription: str) -> Response:
-        traces = self._broker.traces
-        await traces.known_subscription(subscription)  # before the log is searched in vain
-        found = await traces.find(sought)
-        accounts = Accounts((await traces.account(found, subscription),), None)
-        return await asyncio.to_thread(_json, TraceDocument.of, found, accounts)
+    async def of(self, message: str, offset: int | None) -> Large[TraceDocument]:
+        sought, known = _sought(message, offset, self.index), self.node.traces
+        if self.subscription:
+            return await _explained(self.node, self.caller, sought, self.subscription)
+        logged = await known.find(self.caller, sought)
+        accounts = await known.accounts(self.caller, logged, self.after, self.limit, every=self.every)
+        return Large(lambda: TraceDocument.of(logged, accounts))
 
 
-def _sought(request: Request) -> Sought:
-    message = request.path_params.get("message") or request.query_params.get("message", "")
-    offset, index = asked_whole_or_none(request, "offset"), asked_whole_or_none(request, "index")
+@traces.get(says=SAYS)
+async def trace_record(
+    *,
+    offset: Annotated[int | None, replace(OFFSET, required=True)] = None,
+    message: Annotated[str, Query("")] = "",
+    tracing: Tracing,
+) -> Large[TraceDocument]:
+    return await tracing.of(message, offset)
+
+
+@traces.get("/{message:path}", says=SAYS)
+async def trace_message(
+    *,
+    message: Annotated[str, Path("Its id, or its cause")],
+    offset: Annotated[int | None, replace(OFFSET, says="")] = None,
+    tracing: Tracing,
+) -> Large[TraceDocument]:
+    return await tracing.of(message, offset)
+
+
+@explanations.get(says="Why one subscription wanted the newest notifications or did not; of one by name, a trace")
+async def explain(
+    node: Node,
+    caller: Caller,
+    id: Annotated[str, Path("Of the subscription")],
+    message: Annotated[str, Query("Its id, or its cause")] = "",
+    offset: Annotated[int | None, OFFSET] = None,
+    index: Index = None,
+    limit: Annotated[int, at_most("So many of the newest", MOST_NEWEST, NEWEST)] = NEWEST,
+) -> Large[NewestDocument] | Large[TraceDocument]:
+    """Of one notification, or without a name of the newest."""
+    sought = _sought(message, offset, index)
+    if sought.message or sought.offset is not None:
+        return await _explained(node, caller, sought, id)
+    newest = await node.traces.newest(caller, id, limit)
+    return Large(lambda: NewestDocument.of(newest))
+
+
+async def _explained(node: Node, caller: Caller, sought: Sought, subscription: str) -> Large[TraceDocument]:
+    await node.traces.known_subscription(caller, subscription)  # before the log is searched in vain
+    logged = await node.traces.find(caller, sought)
+    accounts = Accounts((await node.traces.account(caller, logged, subscription),), None)
+    return Large(lambda: TraceDocument.of(logged, accounts))
+
+
+def _sought(message: str, offset: int | None, index: int | None) -> Sought:
     if message and offset is not None:
         raise Refusal("malformed", "name a notification by its id or cause, or by its offset: not by both")
     return Sought(message, offset, index)
-
-
-def _json(document: Callable[Asked, object], *told: Asked.args, **more: Asked.kwargs) -> Response:
-    """In a thread: it may be large."""
-    return Response(msgspec.json.encode(document(*told, **more)), 200, None, "application/json")

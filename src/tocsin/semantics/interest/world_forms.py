@@ -57,6 +57,25 @@ def media_type(form: str) -> str:
     return found
 
 
+def accepted(said: str) -> str:
+    """The one of MEDIA_TYPES that an Accept header likes best; JSON where it likes them all."""
+    for kind in sorted((each.strip() for each in said.split(",")), key=_quality):
+        name = kind.partition(";")[0].strip().lower()
+        if name in MEDIA_TYPES:
+            return name
+        if name in ("", "*/*", "application/*"):
+            return "application/json"
+    raise Refusal("malformed", f"the world is not told as {said[:200]!r}; ask for one of {', '.join(MEDIA_TYPES)}")
+
+
+def _quality(kind: str) -> float:
+    _, _, quality = kind.partition("q=")
+    try:
+        return -float(quality.partition(";")[0] or 1)
+    except ValueError:
+        return 0.0
+
+
 def _table(form: str) -> str:
     parameters = (each.partition("=") for each in form.split(";")[1:])
     return {name.strip().lower(): value.strip(' "').lower() for name, _, value in parameters}.get("table", "edges")

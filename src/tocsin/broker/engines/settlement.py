@@ -1,16 +1,16 @@
-"""What the two engines have in common: settling outcomes, dead letters, re-driving, checkpoints."""
+"""What came of deliveries: outcomes, dead letters and progress, gathered and written in checkpoints."""
 
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
-from tocsin.broker.consumers.end_notices import ENDING, EndNotices, Notice
+from tocsin.broker.consumers.end_notices import ENDING, Notice
 from tocsin.broker.consumers.failures import InARow
-from tocsin.broker.dead_letters.redrive import Refilling
+from tocsin.broker.journal import Follower
 from tocsin.broker.settings import DeliverySettings
 from tocsin.broker.subscriptions.filter_failures import FilterFailures
 from tocsin.delivery.deliverer import Deliverer
@@ -18,18 +18,14 @@ from tocsin.delivery.entry import Entry, Place, Undeliverable
 from tocsin.flow.flow import unmade
 from tocsin.flow.lifetime import too_late
 from tocsin.matching.judge import Undecided
-from tocsin.model.delivery import Delivery, Outcome, Result
+from tocsin.model.delivery import Delivery, Outcome
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.records import Changed, Declared
-from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Position, Subscription
-from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import CannotAppend
 from tocsin.store.log.log import Log
 
-MOST_REDRIVEN = 1000  # in memory at a time; the rest waits in the store
 MOST_TOLD = 100_000  # outcomes that wait for their log; the history is the poorer for what is beyond, delivery is not
 FAILING = "failing"  # why a subscription is held that is about to be ended
 REDRIVEN = "again:"  # a lane of its own: what is tried again must not wait behind what is new, nor be taken for old
@@ -41,14 +37,10 @@ Waits = Callable[[SubscriptionId, Position, int], bool | None]
 class Engine(Protocol):
     """Decides what is offered to the deliverer: by matching here, or from the outbox that Spark fills."""
 
-    deliverer: Deliverer
     overload: str | None  # why no more can be taken, at the moment
+    matched: int  # deliveries that were decided on
 
-    def changed(self, change: Changed) -> None: ...
-
-    def declared(self, declared: Declared) -> None: ...
-
-    def accepted(self, offset: int, notifications: Sequence[Notification]) -> None: ...
+    def followers(self) -> Sequence[Follower]: ...
 
     def prepare(self, entry: Entry) -> Delivery: ...
 
@@ -65,27 +57,23 @@ class Engine(Protocol):
         ...
 
 
-class Sending:
+class Settlement:
     """Collects outcomes and writes them in batches: dead letters with the cursors, all of them for the history."""
 
-    def __init__(self, store: Store, outcomes: Log, asked: DeliverySettings | None = None) -> None:
-        asked = asked or DeliverySettings()
-        self._store, self.outcomes, self._lifetime = store, outcomes, asked.lifetime
-        self.engine: Engine | None = None
-        self.remake: Callable[[DeadLetter], DeadLetter | Refilling] = lambda letter: letter
-        self.refill: Callable[[Refilling], Awaitable[None]] = _no_pull_points
-        self.notices = EndNotices()
-        self.in_a_row, self.filters = InARow(asked.end_after), FilterFailures()
+    def __init__(
+        self, engine: Engine, deliverer: Deliverer, outcomes: Log, filters: FilterFailures, asked: DeliverySettings
+    ) -> None:
+        self._engine, self._deliverer, self.outcomes, self.filters = engine, deliverer, outcomes, filters
+        self._lifetime, self.in_a_row = asked.lifetime, InARow(asked.end_after)
         self.delivered: Counter[SubscriptionId] = Counter()
         self._told: list[Outcome] = []
         self._dead: list[DeadLetter] = []
         self._revived: list[int] = []
-        self._redriving: dict[int, Entry] = {}  # by dead letter, until the store knows what came of it
+        self.redriving: dict[int, Entry] = {}  # by dead letter, until the store knows what came of it
         self._redriven: list[int] = []
         self._last_redriven = 0
-        self._more_to_redrive = False
         self._passed_over: SubscriptionId | None = None
-        self._saving = asyncio.Lock()
+        self.saving = asyncio.Lock()
 
     def prepare(self, entry: Entry) -> Delivery:
         """Who has a dead letter tried again wants it sent, however old it is."""
@@ -93,8 +81,7 @@ class Sending:
         if type(what) is DeadLetter or type(what) is Notice:
             delivery = what.delivery
         else:
-            assert self.engine is not None
-            delivery = self.engine.prepare(entry)
+            delivery = self._engine.prepare(entry)
             if self._lifetime is not None or delivery.expires is not None:
                 late = too_late(delivery.when, delivery.expires, Instant(time.time_ns()), self._lifetime)
         if late is not None or not delivery.is_made():
@@ -121,8 +108,8 @@ class Sending:
             self._redriven.append(letter.id)
             if result == "delivered":
                 self._revived.append(letter.id)
-        elif self.engine is not None:
-            self.engine.settled(entry)
+        else:
+            self._engine.settled(entry)
         if result == "dead":
             self._bury(delivery, outcome, letter.attempts if isinstance(letter, DeadLetter) else 0)
             if not isinstance(letter, DeadLetter):
@@ -131,35 +118,35 @@ class Sending:
     def _died(self, entry: Entry, outcome: Outcome) -> None:
         self.filters.died(outcome)
         if self.in_a_row.died(outcome):
-            assert self.engine is not None
-            self.engine.deliverer.hold(entry.subscription, FAILING)
+            self._deliverer.hold(entry.subscription, FAILING)
 
     def _told_of_the_end(self, entry: Entry, outcome: Outcome) -> None:
         """Its lane has served; not at once, for the deliverer is not done with it."""
-        if outcome.result != "retry" and self.engine is not None:
-            asyncio.get_running_loop().call_soon(self.engine.deliverer.forget, entry.subscription)
+        if outcome.result != "retry":
+            asyncio.get_running_loop().call_soon(self._deliverer.forget, entry.subscription)
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         if subscription.startswith(REDRIVEN):
-            waiting = (each for each in self._redriving.values() if each.subscription == subscription)
+            waiting = (each for each in self.redriving.values() if each.subscription == subscription)
             return [each for each in waiting if each.place > after][:limit]
         if subscription.startswith(ENDING):
             return ()
-        assert self.engine is not None
-        return await self.engine.backlog(subscription, after, limit)
+        return await self._engine.backlog(subscription, after, limit)
+
+    def waiting(self) -> Mapping[SubscriptionId, int]:
+        return self._deliverer.waiting()
 
     async def save(self) -> None:
         """Everything that was settled until now; what was not saved is tried again after a crash.
 
         First what is told of it: killed between the two, it is sent and told once more, which is the truth.
         """
-        assert self.engine is not None
-        async with self._saving:
+        async with self.saving:
             told, self._told = self._told, []
             dead, self._dead = self._dead, []
             revived, self._revived = self._revived, []
             redriven, self._redriven = self._redriven, []
-            write = self.engine.checkpoint(dead, revived)
+            write = self._engine.checkpoint(dead, revived)
             untold = await self._tell_history(told)
             try:
                 await asyncio.to_thread(write)
@@ -167,11 +154,9 @@ class Sending:
                 self._dead[:0], self._revived[:0], self._redriven[:0] = dead, revived, redriven
                 raise
             for each in redriven:
-                del self._redriving[each]
+                del self.redriving[each]
         if untold is not None:
             raise untold
-        if self._more_to_redrive and 2 * len(self._redriving) <= MOST_REDRIVEN:
-            await self.offer_redriven()
 
     async def _tell_history(self, told: list[Outcome]) -> CannotAppend | None:
         """Why it could not be written, if so: progress must not wait for the history."""
@@ -183,55 +168,17 @@ class Sending:
             return problem
         return None
 
-    async def redrive(self, ids: Sequence[int] | None) -> int:
-        marked = await asyncio.to_thread(self._store.redrive, ids)
-        await self.offer_redriven()
-        return marked
-
-    async def offer_redriven(self) -> None:
-        """Also at start: what was marked before a crash is still to be tried."""
-        async with self._saving:  # what is read must not be settled before it is offered
-            known = len(self._redriving)
-            letters = await asyncio.to_thread(self._store.redriven, MOST_REDRIVEN + known)
-            fresh = [letter for letter in letters if letter.id not in self._redriving]
-            remade: Sequence[DeadLetter | Refilling] = fresh
-            if not all(letter.delivery.is_made() for letter in fresh):
-                remade = await asyncio.to_thread(lambda: [self.remake(letter) for letter in fresh])
-            room = MOST_REDRIVEN - known
-            self._more_to_redrive = len(fresh) > room or len(letters) == MOST_REDRIVEN + known
-            for each in remade[:room]:
-                if isinstance(each, Refilling):
-                    await self._put_again(each)
-                else:
-                    self._offer_again(each)
-
-    def _offer_again(self, letter: DeadLetter) -> None:
-        assert self.engine is not None
-        self.engine.deliverer.offer(self._again(letter))
-
-    def _again(self, letter: DeadLetter) -> Entry:
+    def again(self, letter: DeadLetter) -> Entry:
+        """A dead letter that is tried again, in a lane of its own."""
         self._last_redriven += 1
         lane = SubscriptionId(REDRIVEN + letter.delivery.match.subscription)
-        entry = self._redriving[letter.id] = Entry(lane, (self._last_redriven, 0), letter)
+        entry = self.redriving[letter.id] = Entry(lane, (self._last_redriven, 0), letter)
         return entry
-
-    async def _put_again(self, refilling: Refilling) -> None:
-        """On disk before the letter goes: killed between the two, it is put there twice."""
-        entry, delivery = self._again(refilling.letter), refilling.letter.delivery
-        result: Result = "delivered"
-        detail = "put into its pull point"
-        try:
-            await self.refill(refilling)
-        except Refusal as refusal:
-            result, detail = "dead", f"it could not be put into its pull point: {refusal.text}"
-        outcome = Outcome(delivery.match, delivery.at, delivery.index, Instant(time.time_ns()), result, 1, detail)
-        self.settled(entry, delivery, outcome)
 
     def move_on(self, subscription: SubscriptionId, place: Place) -> None:
         """The subscription goes on behind that place; what waited before it is the caller's to account for."""
-        assert self.engine is not None
         self._passed_over = subscription
-        self.engine.deliverer.restart(subscription, place)
+        self._deliverer.restart(subscription, place)
         self._passed_over = None
 
     def unjudged(self, notification: Notification, subscription: Subscription, reason: str) -> None:
@@ -254,10 +201,6 @@ class Sending:
 
     def _bury(self, delivery: Delivery, outcome: Outcome, before: int) -> None:
         self._dead.append(DeadLetter(0, delivery, outcome.when, outcome.detail, before + outcome.attempt))
-
-
-async def _no_pull_points(refilling: Refilling) -> None:
-    raise Refusal("unknown-subscription", f"there is no pull point {refilling.pull_point!r} here")
 
 
 def turn(deliverer: Deliverer, subscription: Subscription) -> None:

@@ -1,7 +1,6 @@
-"""What the doors ask of the node about one notification: who wanted it and why, and what became of it."""
+"""What is known of one notification: who wanted it and why, and what became of it."""
 
-from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import Literal
 
 from msgspec import Struct
 
@@ -21,7 +20,7 @@ class Sought(Struct, frozen=True):
     index: int | None = None
 
 
-class Found(Struct, frozen=True):
+class Logged(Struct, frozen=True):
     """A notification as the log has it, one of `of` that came together; `pull_point` has those sent to it alone."""
 
     notification: Notification
@@ -54,36 +53,5 @@ class Accounts(Struct, frozen=True):
 class Newest(Struct, frozen=True):
     """Newest first; `cut` tells that time or room was up before as many were told as were asked for."""
 
-    items: tuple[tuple[Found, Account], ...]
+    items: tuple[tuple[Logged, Account], ...]
     cut: bool
-
-
-SeenSubscription = Callable[[Subscription], bool]
-Heard = Callable[[Found], bool]
-
-
-class TracesPort(Protocol):
-    async def find(self, sought: Sought, heard: Heard | None = None) -> Found:
-        """The newest such notification that is kept; refused when there is none within reach.
-
-        What is not `heard` is as if it were not there; that is asked in a thread.
-        """
-        ...
-
-    async def known_subscription(self, subscription: str) -> Subscription:
-        """As it is now or ended; refused when there never was one of that id."""
-        ...
-
-    async def account(self, found: Found, subscription: str) -> Account:
-        """Also of a subscription that has ended since."""
-        ...
-
-    async def accounts(
-        self, found: Found, after: str, limit: int, *, every: bool, seen: SeenSubscription | None = None
-    ) -> Accounts:
-        """Of those that stand: those that wanted it or could not tell, or with `every` all of them."""
-        ...
-
-    async def newest(self, subscription: str, most: int) -> Newest:
-        """The newest notifications of the log before one subscription, newest first."""
-        ...

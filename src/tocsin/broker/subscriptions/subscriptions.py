@@ -1,0 +1,226 @@
+"""Subscribing, and what can become of a subscription: the operations of every dialect."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from tocsin.broker.caller import NODE, Caller
+from tocsin.broker.consumers.consumers import Consumers
+from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.engines.settlement import Settlement
+from tocsin.broker.journal import Journal
+from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.settings import Settings
+from tocsin.broker.subscriptions.leases import granted
+from tocsin.broker.subscriptions.standing import Seen, StandingSubscriptions
+from tocsin.broker.subscriptions.start_position import start_position
+from tocsin.broker.topics.topic_space import TopicSpace
+from tocsin.flow.addressing import pull_point_of
+from tocsin.matching.resolution import check_envelopes
+from tocsin.mediation.operations import EndStatus, Renew, Start, Subscribe
+from tocsin.mediation.soap.templates import PULL_POINTS
+from tocsin.model.filters import ForNotifier
+from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.refusal import Refusal
+from tocsin.model.subscription import Endpoint, Form, Position, Subscription, notifier_of
+from tocsin.store.database import Store
+from tocsin.store.places import Places
+from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.errors import BadAddress
+
+Tally = tuple[int, int, int]  # how much waits, was delivered since the start, and is a dead letter
+
+
+class Subscriptions:
+    def __init__(
+        self,
+        journal: Journal,
+        standing: StandingSubscriptions,
+        settings: Settings,
+        base_url: str,
+        now: Callable[[], Instant],
+        *,
+        store: Store,
+        guard: AddressGuard,
+        topics: TopicSpace,
+        declarations: Declarations,
+        consumers: Consumers,
+        mailboxes: Mailboxes,
+        settlement: Settlement,
+    ) -> None:
+        self._journal, self._standing, self._settings = journal, standing, settings
+        self._base_url, self._now, self._store, self._guard = base_url, now, store, guard
+        self._topics, self._declarations, self._consumers = topics, declarations, consumers
+        self._mailboxes, self._settlement = mailboxes, settlement
+
+    async def subscribe(self, caller: Caller, request: Subscribe) -> Subscription:
+        self._must_be_allowed(caller, request)
+        return await self._make(caller, request)
+
+    async def create_mailbox(self, caller: Caller, request: Subscribe) -> Subscription:
+        """A pull point that no filter fills; the caller's right is that of its service."""
+        return await self._make(caller, request)
+
+    async def replace(self, caller: Caller, name: str, request: Subscribe) -> Subscription:
+        """Another consumer, form and filters from now on; what waits already was asked for, and goes where it was to
+        go."""
+        self.get(caller, name)
+        self._must_be_allowed(caller, request)
+        asked = await self._checked(caller, request)
+        old = self._standing.get(name)
+        if (notifier := notifier_of(old)) is not None:
+            raise Refusal("in-use", f"by it the notifier {notifier!r} tells its service; change the notifier instead")
+        return await self._standing.change(
+            replace(
+                old,
+                consumer=asked.consumer,
+                end_to=asked.end_to,
+                form=asked.form,
+                filters=asked.filters,
+                expires=asked.expires,
+            )
+        )
+
+    async def renew(self, caller: Caller, request: Renew) -> Subscription:
+        old = self.get(caller, request.id)
+        form = replace(old.form, expires_as=request.form.expires_as)
+        return await self._standing.change(replace(old, expires=self._granted(request.expires), form=form))
+
+    async def pause(self, caller: Caller, name: str) -> Subscription:
+        """What waits for it is held, what is published from now on is not for it. Again is as once."""
+        self.get(caller, name)
+        return await self._standing.turn(name, "paused")
+
+    async def resume(self, caller: Caller, name: str) -> Subscription:
+        """What it asks for must be there, as when it was made."""
+        self._declarations.resolved(self.get(caller, name).filters)
+        return await self._standing.turn(name, "active")
+
+    async def unsubscribe(self, caller: Caller, name: str) -> Subscription:
+        self.get(caller, name)
+        return await self._standing.end(name, "unsubscribed")
+
+    async def cancel(
+        self, caller: Caller, name: str, status: EndStatus = "SourceCancelling", reason: str = ""
+    ) -> Subscription:
+        """Ends it though its subscriber did not ask for that, and tells it so."""
+        self.get(caller, name)
+        return await self._standing.cancel(name, status, reason or "it was cancelled at the broker")
+
+    def get(self, caller: Caller, name: str) -> Subscription:
+        return caller.must_manage(self._standing.get(name))
+
+    def page(self, caller: Caller, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
+        """Those that the caller may manage."""
+        if caller.principal is None:
+            return self._standing.page(after, limit, seen)
+        return self._standing.page(after, limit, lambda each: caller.may_manage(each) and (seen is None or seen(each)))
+
+    async def tallies(self, caller: Caller, subscriptions: Sequence[SubscriptionId]) -> Mapping[str, Tally]:
+        """What became of what they were to be told; who could list them may know."""
+        caller.anybody()
+        dead = await asyncio.to_thread(self._store.dead_letters_by_subscription)
+        delivered, waiting = self._settlement.delivered, self._settlement.waiting()
+        return {each: (waiting.get(each, 0), delivered.get(each, 0), dead.get(each, 0)) for each in subscriptions}
+
+    async def subscribe_for_good(self, request: Subscribe, owner: str | None) -> Subscription:
+        """Until it is ended: what stands for one service's request to another has no lease."""
+        asked = await self._checked(NODE, request)
+        return await self._standing.change(replace(asked, owner=owner, expires=None))
+
+    async def subscribe_service(
+        self, notifier: str, consumer: Endpoint | None, form: Form, owner: str | None = None
+    ) -> Subscription:
+        """How a service is told by its notifier: sent to, or a pull point of its own; it stands until it is removed."""
+        self._check_address(consumer, form)
+        self._consumers.check(NODE, consumer)
+        asked, name = self._consumers.asked(consumer, form), SubscriptionId(uuid.uuid4().hex)
+        position = self._journal.position()
+        return await self._standing.change(
+            Subscription(name, owner, asked, None, form, (ForNotifier(notifier),), position, None)
+        )
+
+    async def subscribe_again(self, notifier: str, ended: str) -> Subscription:
+        """As its service was told until that ended, and from there on: what came since is not lost."""
+        history = await asyncio.to_thread(self._store.history, SubscriptionId(ended))
+        if not history:
+            raise Refusal("unknown-subscription", f"there never was a subscription {ended!r}")
+        last = history[-1]
+        return await self._standing.change(
+            replace(
+                last.subscription,
+                id=SubscriptionId(uuid.uuid4().hex),
+                filters=(ForNotifier(notifier),),
+                since=Position(self._journal.node, last.at.offset),
+                expires=None,
+                state="active",
+                reason="",
+            )
+        )
+
+    async def _make(self, caller: Caller, request: Subscribe) -> Subscription:
+        start = await self._start(request.start)
+        asked = await self._checked(caller, request)
+        since = asked.since if start is None else Position(self._journal.node, start)
+        return await self._standing.change(replace(asked, since=since, owner=caller.name))
+
+    def _must_be_allowed(self, caller: Caller, request: Subscribe) -> None:
+        if not caller.may_subscribe(request.filters):
+            wide = "subscribe to all that these filters match; name topics that it has the right to"
+            raise caller.may_not(wide if caller.may_subscribe_at_all() else "subscribe to any topic")
+        start = f"{self._base_url}{PULL_POINTS}"
+        for endpoint in (request.consumer, request.end_to):
+            if endpoint is not None and endpoint.address.startswith(start) and caller.principal is not None:
+                self.get(caller, endpoint.address[len(start) :])  # nobody fills the mailbox of another
+
+    async def _checked(self, caller: Caller, request: Subscribe) -> Subscription:
+        """As it will be, but for where it begins and whose it is."""
+        await self._declarations.ready_for(request.filters)
+        consumer = self._at_home(request.consumer) or request.consumer
+        for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
+            self._check_address(endpoint, request.form)
+        self._topics.check_filters(request.filters)
+        check_envelopes(request.filters, request.form)
+        self._consumers.check(caller, consumer, request.end_to)
+        return Subscription(
+            SubscriptionId(uuid.uuid4().hex),
+            None,
+            self._consumers.asked(consumer, request.form),
+            request.end_to,
+            request.form,
+            self._declarations.resolved(request.filters),
+            self._journal.position(),
+            self._granted(request.expires),
+        )
+
+    def _granted(self, asked: Instant | None) -> Instant:
+        limits = self._settings.limits
+        return granted(asked, self._now(), limits.default_lease, limits.longest_lease)
+
+    def _at_home(self, consumer: Endpoint | None) -> Endpoint | None:
+        """A consumer that is a pull point of ours, as a path alone; any other as None."""
+        if consumer is None or not consumer.address.startswith(f"{self._base_url}{PULL_POINTS}"):
+            return None
+        path = consumer.address[len(self._base_url) :]
+        if not self._mailboxes.has(pull_point_of(path) or ""):
+            hint = "create one and name its address"
+            raise Refusal("bad-consumer", f"there is no pull point at {consumer.address}; {hint}")
+        return replace(consumer, address=path)
+
+    def _check_address(self, endpoint: Endpoint | None, form: Form) -> None:
+        """SOAP can go over TCP as well."""
+        try:
+            if endpoint is not None:
+                self._guard.check(endpoint.address, soap=form.soap is not None)
+        except BadAddress as problem:
+            assert endpoint is not None
+            raise Refusal("bad-consumer", f"nothing can be sent to {endpoint.address!r}: {problem}") from None
+
+    async def _start(self, start: Start | None) -> int | None:
+        """Where in the log it begins; None with what comes next."""
+        if start is None:
+            return None
+        folder, end = Places(self._settings.data).log("log"), self._journal.log.next_offset
+        return await asyncio.to_thread(start_position, start, folder, end, self._now())

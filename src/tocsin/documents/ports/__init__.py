@@ -1,1 +1,0 @@
-"""What the doors ask of the node."""

@@ -1,0 +1,61 @@
+"""`/api/subscriptions`: who is told of what, in whichever dialect."""
+
+from typing import Annotated
+
+from tocsin.broker.caller import Caller
+from tocsin.broker.node import Node
+from tocsin.documents.subscriptions import Page, RenewRequest, SubscribeRequest, SubscriptionDocument
+from tocsin.doors.api.parameters import FLAG, After, Limit, Query, flag
+from tocsin.doors.api.router import Answer, Resource
+from tocsin.matching.resolution import as_said
+from tocsin.model.subscription import Subscription
+
+subscriptions = Resource("/api/subscriptions")
+Cancel = Annotated[bool, Query("As somebody else than the subscriber, who is told", flag, FLAG)]
+
+
+@subscriptions.get(says="A page of subscriptions")
+async def list_subscriptions(
+    node: Node, caller: Caller, after: After = "", limit: Limit = 100
+) -> Page[SubscriptionDocument]:
+    found = node.subscriptions.page(caller, after, limit)
+    tallies = await node.subscriptions.tallies(caller, [each.id for each in found])
+    items = [_document(node, each, tallies[each.id]) for each in found]
+    return Page(items, items[-1].id if len(items) == limit else None)
+
+
+@subscriptions.post(says="Subscribe a consumer, in any dialect", status=201)
+async def subscribe(node: Node, caller: Caller, asked: SubscribeRequest) -> Answer[SubscriptionDocument]:
+    made = await node.subscriptions.subscribe(caller, asked.normalised(node.now()))
+    return Answer(_document(node, made), {"Location": f"{node.base_url}/api/subscriptions/{made.id}"})
+
+
+@subscriptions.get("/{id}", says="One subscription")
+async def get_subscription(node: Node, caller: Caller, id: str) -> SubscriptionDocument:
+    found = node.subscriptions.get(caller, id)
+    tallies = await node.subscriptions.tallies(caller, [found.id])
+    return _document(node, found, tallies[found.id])
+
+
+@subscriptions.delete("/{id}", says="Unsubscribe, or cancel and tell the subscriber")
+async def unsubscribe(node: Node, caller: Caller, id: str, cancel: Cancel = False) -> None:
+    await (node.subscriptions.cancel if cancel else node.subscriptions.unsubscribe)(caller, id)
+
+
+@subscriptions.post("/{id}/renew", says="Renew a subscription")
+async def renew(node: Node, caller: Caller, id: str, asked: RenewRequest) -> SubscriptionDocument:
+    return _document(node, await node.subscriptions.renew(caller, asked.normalised(id, node.now())))
+
+
+@subscriptions.post("/{id}/pause", says="Hold what waits")
+async def pause(node: Node, caller: Caller, id: str) -> SubscriptionDocument:
+    return _document(node, await node.subscriptions.pause(caller, id))
+
+
+@subscriptions.post("/{id}/resume", says="Go on after a pause")
+async def resume(node: Node, caller: Caller, id: str) -> SubscriptionDocument:
+    return _document(node, await node.subscriptions.resume(caller, id))
+
+
+def _document(node: Node, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> SubscriptionDocument:
+    return SubscriptionDocument.of(as_said(subscription, node.declarations.known), tally)
