@@ -1,25 +1,16 @@
 """Tocsin: an event-notification platform.
 
-`Client` and `Consumer` are the client library; `tocsin.blocking` has their twins for programs without a loop.
+`Client` and `Consumer` are the client library; `tocsin.blocking` has both for programs without a loop.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tocsin.client import (
-        BadSignature,
-        Client,
-        ClientError,
-        Consumer,
-        Ended,
-        Lease,
-        PullPoint,
-        Received,
-        Registration,
-        Status,
-        Unreachable,
-    )
+    from tocsin.client.client import Client
+    from tocsin.client.consumer import Consumer, Received
+    from tocsin.client.errors import BadSignature, ClientError, Unreachable
+    from tocsin.client.values import Ended, Lease, PullPoint, Registration, Status
     from tocsin.model.names import QName, Topic
     from tocsin.model.notification import Notification, Payload
 
@@ -42,17 +33,20 @@ __all__ = [
     "Unreachable",
     "__version__",
 ]
-_ELSEWHERE = {
-    "Notification": "tocsin.model.notification",
-    "Payload": "tocsin.model.notification",
-    "QName": "tocsin.model.names",
-    "Topic": "tocsin.model.names",
+_MODULES = {
+    "tocsin.client.client": ("Client",),
+    "tocsin.client.consumer": ("Consumer", "Received"),
+    "tocsin.client.errors": ("BadSignature", "ClientError", "Unreachable"),
+    "tocsin.client.values": ("Ended", "Lease", "PullPoint", "Registration", "Status"),
+    "tocsin.model.names": ("QName", "Topic"),
+    "tocsin.model.notification": ("Notification", "Payload"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Imported when first used: the command line, and Spark's workers, have no use for it."""
-    if name not in __all__:
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_ELSEWHERE.get(name, "tocsin.client")), name)
+    found = globals()[name] = getattr(import_module(module), name)
     return found

@@ -11,8 +11,7 @@ from tests.whole.people import known, users
 from tests.whole.shell import BrokerProcess
 
 from tocsin import Client, ClientError, Unreachable
-from tocsin.client.connection import Credentials
-from tocsin.client.credentials import authorization_headers
+from tocsin.client.connection import Credentials, authorization_headers
 from tocsin.mediation.dialects import BY_NAME, NAMES
 from tocsin.model.access import Right
 

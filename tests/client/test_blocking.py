@@ -13,28 +13,31 @@ from tests.whole.shell import BrokerProcess
 import tocsin
 import tocsin.blocking
 from tocsin import ClientError, Notification
+from tocsin.client.api import Resource
 
 ALERT = b"<alert>Inn</alert>"
 PATIENCE = 20.0
 
 
-def public(kind: type) -> dict[str, inspect.Signature]:
-    methods = inspect.getmembers(kind, inspect.isfunction)
+def parts(client: object) -> dict[str, object]:
+    """The client itself, and each resource that stands in one of its attributes."""
+    return {"": client} | {name: each for name, each in vars(client).items() if isinstance(each, Resource)}
+
+
+def calls(of: object) -> dict[str, inspect.Signature]:
+    methods = inspect.getmembers(of, inspect.ismethod)
     return {name: inspect.signature(each) for name, each in methods if not name.startswith("_")}
 
 
-@pytest.mark.parametrize(
-    ("asynchronous", "blocking"),
-    [(tocsin.Client, tocsin.blocking.Client), (tocsin.Consumer, tocsin.blocking.Consumer)],
-)
-def test_every_method_has_its_twin_with_the_same_parameters(asynchronous: type, blocking: type) -> None:
-    ours, theirs = public(asynchronous), public(blocking)
-    assert ours.keys() == theirs.keys()
-    for name, signature in ours.items():
-        shown = [(each.name, each.kind, each.default) for each in signature.parameters.values()]
-        assert shown == [(each.name, each.kind, each.default) for each in theirs[name].parameters.values()], name
-        if name != "listening" and blocking is tocsin.blocking.Client:
-            assert getattr(blocking, name).__doc__ == getattr(asynchronous, name).__doc__
+def test_every_call_is_awaited_or_waited_for_with_the_same_parameters() -> None:
+    with tocsin.blocking.Client() as blocking:
+        ours, theirs = parts(tocsin.Client()), parts(blocking)
+        assert ours.keys() == theirs.keys() and len(ours) > 15
+        for part, each in ours.items():
+            assert calls(each) == calls(theirs[part])
+            assert not [name for name in calls(each) if inspect.iscoroutinefunction(getattr(theirs[part], name))]
+    awaited = [name for name in calls(ours["world"]) if inspect.iscoroutinefunction(getattr(ours["world"], name))]
+    assert awaited == list(calls(ours["world"]))
 
 
 def test_both_are_made_with_the_same_parameters() -> None:

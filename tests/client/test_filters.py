@@ -3,10 +3,10 @@
 import pytest
 from tests.mediation.requests import NOW
 
+from tocsin import ClientError
 from tocsin.client import filters, requests
-from tocsin.client.answers import ClientError
 from tocsin.client.filters import LANGUAGES
-from tocsin.client.values import Options, wanted
+from tocsin.client.values import Options, terms_of
 from tocsin.mediation import dialects
 from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.dialects import BY_NAME, NAMES, hear
@@ -37,7 +37,7 @@ SAID: list[tuple[Options, Filter]] = [
 
 def heard(dialect: str, options: Options) -> tuple[Filter, ...]:
     rules = BY_NAME[dialect]
-    asked = wanted("http://c/", Options(**{"namespaces": PREFIXES, **options}))
+    asked = terms_of("http://c/", Options(**{"namespaces": PREFIXES, **options}))
     message = requests.own_pull_point(rules) or requests.needed(rules, "Subscribe", needs="consumer")
     values = requests.subscription(rules, message, asked, NOW)
     _, body = requests.request(rules, message, "http://b/", values)
@@ -54,7 +54,7 @@ def test_in_soap(dialect: str, options: Options, asked: Filter) -> None:
 
 @pytest.mark.parametrize(("options", "asked"), SAID[1:])
 def test_in_json(options: Options, asked: Filter) -> None:
-    said = wanted("http://c/", Options(**{"namespaces": PREFIXES, **options}))
+    said = terms_of("http://c/", Options(**{"namespaces": PREFIXES, **options}))
     assert ce_filters.read(filters.documents(said)) == (asked,)
 
 
@@ -88,7 +88,7 @@ def test_what_is_said_wrong_is_told_before_anybody_is_asked() -> None:
         with pytest.raises(ClientError, match="a list of names"):
             heard("wsn-1.3", {"producers": names})
     with pytest.raises(ClientError, match="choose one of simple, concrete, full, concrete-set"):
-        wanted("http://c/", {"topic": "a", "topic_dialect": "fulll"})
+        terms_of("http://c/", {"topic": "a", "topic_dialect": "fulll"})
 
 
 EMPTY: list[tuple[Options, str]] = [
@@ -104,9 +104,9 @@ EMPTY: list[tuple[Options, str]] = [
 @pytest.mark.parametrize(("options", "name"), EMPTY)
 def test_an_empty_filter_does_not_ask_for_everything(options: Options, name: str) -> None:
     with pytest.raises(ClientError, match=f"the {name} filter is empty"):
-        wanted("http://c/", options)
+        terms_of("http://c/", options)
 
 
 def test_what_is_not_said_asks_for_everything() -> None:
-    assert wanted("http://c/", {"topic": None, "content": None, "box": None}) == wanted("http://c/", {})
+    assert terms_of("http://c/", {"topic": None, "content": None, "box": None}) == terms_of("http://c/", {})
     assert heard("wsn-1.3", {}) == ()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.client.answers import ClientError
-from tocsin.client.signatures import BadSignature, key_of, signature, verify
+from tocsin import BadSignature, ClientError
+from tocsin.client.signatures import key_of, signature, verify
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NAME, TIME, BODY = "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, b'{"test": 2432232314}'

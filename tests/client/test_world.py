@@ -1,6 +1,5 @@
 """`client.world` and `client.notifiers` against a started broker; the blocking twins too."""
 
-import inspect
 import re
 import textwrap
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ from tests.whole.shell import BrokerProcess
 
 from tocsin import Client, ClientError
 from tocsin.blocking import Client as Blocking
-from tocsin.client import blocking_world, world
 from tocsin.semantics.interest.ino import Service
 
 WORLD = {
@@ -152,13 +150,6 @@ async def test_the_documented_example(own: BrokerProcess, capsys: pytest.Capture
     exec(f"async def documented():\n{body}", names)
     await names["documented"]()
     assert capsys.readouterr().out == "('Harbour',) 1 [('Kiel', 'Harbour', 1)]\n"
-
-
-@pytest.mark.parametrize("name", ["World", "Notifiers"])
-def test_the_blocking_twins_have_every_method(name: str) -> None:
-    methods = {each for each, _ in inspect.getmembers(getattr(world, name), inspect.iscoroutinefunction)}
-    public = {each for each in methods if not each.startswith("_")}
-    assert public and not public - vars(getattr(blocking_world, name)).keys()
 
 
 async def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pyoxigraph import RdfFormat, parse
 from tests.flow.test_thin import BASE, said, to
 from tests.matching.graph_events import CHEAP, SELLING, A, known, sparql, turtle, with_payload
 
-from tocsin.client.reading import received
+from tocsin.client.notifications import received
 from tocsin.flow.flow import Flow, with_meaning
 from tocsin.mediation.dialects import NAMES
 from tocsin.mediation.graph_forms import SYNTAXES

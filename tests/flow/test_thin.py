@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tocsin.client.reading import received
+from tocsin.client.notifications import received
 from tocsin.flow.flow import Flow
 from tocsin.flow.thin import NOTICE
 from tocsin.markup import xml

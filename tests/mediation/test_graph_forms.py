@@ -6,7 +6,7 @@ from tests.client.test_filters import SOAP
 from tests.mediation.requests import NOW
 
 from tocsin.client import requests
-from tocsin.client.values import wanted
+from tocsin.client.values import terms_of
 from tocsin.markup import xml
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import BY_NAME, hear
@@ -22,7 +22,7 @@ FORM = Form("cloudevents")
 @pytest.mark.parametrize(("syntax", "bindings"), [("turtle", True), ("rdf-xml", False), ("", True), ("", False)])
 def test_asked_for_in_soap(dialect: str, syntax: str, bindings: bool) -> None:
     rules = BY_NAME[dialect]
-    asked = wanted("http://c/", {"deliver_as": syntax, "bindings": bindings})
+    asked = terms_of("http://c/", {"deliver_as": syntax, "bindings": bindings})
     message = requests.own_pull_point(rules) or requests.needed(rules, "Subscribe", needs="consumer")
     _, body = requests.request(rules, message, "http://b/", requests.subscription(rules, message, asked, NOW))
     request = hear(dialects.open_in_full(body), "", NOW).request

@@ -11,7 +11,7 @@ from uuid import uuid4
 from lxml import etree
 from tests.whole.sink import Say, Sink
 
-from tocsin.client import Received
+from tocsin import Received
 from tocsin.model.identity import Pairs
 from tocsin.wire.http_client import HttpClient
 

@@ -12,8 +12,7 @@ from tests.whole.acts import IMPATIENT, get, until
 from tests.whole.shell import BrokerProcess, Flags, command, environment, records
 from tests.whole.sink import Say, Sink
 
-from tocsin.client import Client, Received
-from tocsin.client.answers import ClientError
+from tocsin import Client, ClientError, Received
 from tocsin.flow.flow import Flow, normalise
 from tocsin.model.names import topic
 from tocsin.model.notification import Notification

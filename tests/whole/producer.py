@@ -8,7 +8,7 @@ from lxml import etree
 from tests.whole.sink import HANG_UP, Say, Sink
 from tests.whole.speech import SOAP, WSA, WSN
 
-from tocsin.client import Received
+from tocsin import Received
 
 ENVELOPE = '<e:Envelope xmlns:e="{soap}" xmlns:a="{wsa}" xmlns:n="{wsn}"><e:Body>{content}</e:Body></e:Envelope>'
 UNKNOWN = "http://docs.oasis-open.org/wsrf/r-2"

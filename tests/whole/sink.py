@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 
-from tocsin.client import Received
+from tocsin import Received
 from tocsin.model.notification import Notification
 from tocsin.wire.ending import no_more
 

@@ -13,7 +13,7 @@ from tests.whole.conftest import Start
 from tests.whole.shell import BrokerProcess, wait_until
 from tests.whole.sink import HANG_UP, NEVER, Say, Sink
 
-from tocsin.client import Received
+from tocsin import Received
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.broker

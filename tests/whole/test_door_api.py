@@ -11,7 +11,7 @@ from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.speech import message, notify
 
-from tocsin.client import Client
+from tocsin import Client
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 

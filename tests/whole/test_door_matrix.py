@@ -14,7 +14,7 @@ from tests.whole.shell import BrokerProcess, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import TONGUES, Tongue, message, notify, wse_event, wse_subscribe, wsn_subscribe
 
-from tocsin.client import Client
+from tocsin import Client
 from tocsin.model.identity import Pairs
 from tocsin.model.names import topic
 from tocsin.wire.http_client import HttpClient

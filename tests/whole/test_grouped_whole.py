@@ -13,10 +13,10 @@ from tests.whole.shell import document, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.test_outbox_whole import Matcher, published
 
+from tocsin import Received
 from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.settings import DeliverySettings, Listen, Settings
-from tocsin.client import Received
 from tocsin.client.signatures import verify
 from tocsin.mediation.operations import Subscribe
 from tocsin.model.access import Secret

@@ -20,7 +20,7 @@ from tests.whole.gt4 import (
 from tests.whole.shell import BrokerProcess, wait_until
 from tests.whole.sink import Sink
 
-from tocsin.client import Client
+from tocsin import Client
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 

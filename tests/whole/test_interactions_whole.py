@@ -15,8 +15,8 @@ from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.worlds import create, graph, node_of
 
+from tocsin import Client, ClientError
 from tocsin.broker.caller import NODE
-from tocsin.client import Client, ClientError
 from tocsin.model.access import Right
 from tocsin.model.identity import Pairs
 from tocsin.wire.http_client import HttpClient

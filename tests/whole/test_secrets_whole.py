@@ -11,7 +11,8 @@ from tests.whole.conftest import Start
 from tests.whole.shell import BrokerProcess, contents, document, wait_until
 from tests.whole.sink import Say, Sink
 
-from tocsin.client.signatures import BadSignature, verify
+from tocsin import BadSignature
+from tocsin.client.signatures import verify
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.broker

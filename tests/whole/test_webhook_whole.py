@@ -6,7 +6,7 @@ import pytest
 from tests.whole.shell import BrokerProcess, wait_until
 from tests.whole.sink import Sink
 
-from tocsin.client import Client
+from tocsin import Client
 from tocsin.mediation.ce import webhook
 
 pytestmark = pytest.mark.broker

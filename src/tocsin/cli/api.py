@@ -12,7 +12,7 @@ from tocsin.cli.connection import Connection, connected
 from tocsin.model.identity import Pairs
 
 if TYPE_CHECKING:
-    from tocsin.client import Client
+    from tocsin.client.client import Client
 
 PAGE = 1000
 Found = TypeVar("Found")
@@ -92,7 +92,7 @@ def pages(connection: Connection, path: str, limit: int, **query: str) -> tuple[
 
 
 async def _asked(connection: Connection, method: str, path: str, body: bytes, kind: str) -> object:
-    from tocsin.client.json_speech import decoded
+    from tocsin.client.answers import decoded
 
     answer = await _requested(connection, method, path, (("Content-Type", kind),), body)
     return decoded(answer, object) if answer else None
@@ -101,11 +101,8 @@ async def _asked(connection: Connection, method: str, path: str, body: bytes, ki
 async def _requested(connection: Connection, method: str, path: str, headers: Pairs, body: bytes) -> bytes:
     """`Client` has GET and POST of documents only, and here is a namespace to PUT, and what to DELETE."""
     from tocsin.client.connection import Connection as Reached
-    from tocsin.client.connection import Credentials, trust_of
 
-    trust = trust_of(connection.ca_file, connection.client_cert, connection.client_key)
-    shown = Credentials(connection.user, connection.password, connection.token)
-    reached = Reached(connection.broker, shown, trust, None)
+    reached = Reached(connection.broker, connection.access)
     try:
         answer = await reached.request(method, connection.broker + path, headers, body)
     finally:

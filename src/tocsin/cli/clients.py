@@ -17,7 +17,10 @@ from tocsin.cli.payloads import media_type_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tocsin.client import Client, ClientError, Ended, Lease, PullPoint, Received
+    from tocsin.client.client import Client
+    from tocsin.client.consumer import Received
+    from tocsin.client.errors import ClientError
+    from tocsin.client.values import Ended, Lease, PullPoint
     from tocsin.model.notification import Notification
 
 Subscription = Annotated[str, typer.Argument(help="The id or the address of the subscription.")]
@@ -153,7 +156,7 @@ async def _consume(client: "Client", asked: dict[str, Any], json: bool) -> None:
 
 
 def _ended(reason: str) -> "ClientError":
-    from tocsin.client import ClientError
+    from tocsin.client.errors import ClientError
 
     return ClientError(f"ended at the broker: {reason or 'no reason was given'}")
 
@@ -332,7 +335,7 @@ async def _pulled(
     client: "Client", point: "PullPoint | str", limit: int, seconds: float, known: bool
 ) -> "Sequence[Notification]":
     """A pull point that is known to have been, and cannot be pulled from, has ended."""
-    from tocsin.client import ClientError
+    from tocsin.client.errors import ClientError
 
     try:
         return await client.pull(point, limit=limit, wait=seconds)
@@ -343,7 +346,7 @@ async def _pulled(
 
 
 def _without_end(found: "Sequence[Notification]") -> "tuple[list[Notification], Ended | None]":
-    from tocsin.client.reading import end_in
+    from tocsin.client.notifications import end_in
 
     ends = [end for each in found if (end := end_in(each)) is not None]
     return [each for each in found if end_in(each) is None], ends[0] if ends else None

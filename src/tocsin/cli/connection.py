@@ -15,7 +15,8 @@ from tocsin.cli.output import WRONG_USE, fail
 from tocsin.mediation.dialects import NAMES
 
 if TYPE_CHECKING:
-    from tocsin.client import Client
+    from tocsin.client.client import Client
+    from tocsin.client.connection import Access
 
 _PANEL = "The broker, and who you are"
 _NOT_KNOWN = 401
@@ -34,6 +35,18 @@ class Connection:
     client_key: Path | None
     flags: tuple[str, ...] = ()
 
+    @property
+    def access(self) -> "Access":
+        return {
+            "user": self.user,
+            "password": self.password,
+            "token": self.token,
+            "digest": self.digest,
+            "ca_file": self.ca_file,
+            "client_cert": self.client_cert,
+            "client_key": self.client_key,
+        }
+
     def command(self, *words: str, dialect: str = "") -> str:
         """A command for the same broker as the same person, to be copied."""
         digest = ("--digest",) if self.digest and not dialect else ()
@@ -46,7 +59,7 @@ class Connection:
 
     def run(self, work: "Callable[[Client], Awaitable[None]]") -> None:
         """With a client that is closed afterwards; whatever goes wrong ends the command in a sentence."""
-        from tocsin.client import ClientError
+        from tocsin.client.errors import ClientError
 
         try:
             asyncio.run(self._run(work))
@@ -54,23 +67,13 @@ class Connection:
             fail(f"{error}{self._hint(error)}")
 
     async def _run(self, work: "Callable[[Client], Awaitable[None]]") -> None:
-        from tocsin.client import Client
+        from tocsin.client.client import Client
 
-        async with Client(
-            self.broker,
-            self.dialect,
-            user=self.user,
-            password=self.password,
-            token=self.token,
-            digest=self.digest,
-            ca_file=self.ca_file,
-            client_cert=self.client_cert,
-            client_key=self.client_key,
-        ) as client:
+        async with Client(self.broker, self.dialect, **self.access) as client:
             await work(client)
 
     def _hint(self, error: Exception) -> str:
-        from tocsin.client import ClientError, Unreachable
+        from tocsin.client.errors import ClientError, Unreachable
 
         if isinstance(error, Unreachable):
             return f"; is one running at {self.broker}? start it with `tocsin serve`, or name it with --broker URL"

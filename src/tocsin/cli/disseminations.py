@@ -9,8 +9,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from tocsin.cli.output import words
-from tocsin.routing.implicit.result import Dissemination
+from tocsin.documents.notifiers import DisseminationDocument
+from tocsin.routing.implicit import result
 
+Dissemination = result.Dissemination | DisseminationDocument
 MOST_LINES = 300
 GUIDE = 4  # columns that a level of a tree takes
 WHY = {"header": "the header names it", "history": "the central history has it"}

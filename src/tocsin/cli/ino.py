@@ -19,7 +19,7 @@ from tocsin.cli.output import WRONG_USE, fail, give, say, words
 from tocsin.cli.world_shown import graph, show_edges, show_services
 
 if TYPE_CHECKING:
-    from tocsin.client import Client
+    from tocsin.client.client import Client
     from tocsin.documents.world import EdgeDocument, RulesDocument
 
 application = typer.Typer(

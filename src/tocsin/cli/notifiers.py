@@ -20,8 +20,8 @@ from tocsin.routing.implicit.protocols import DEFAULT, PROTOCOLS
 from tocsin.routing.implicit.protocols import protocol as protocol_named
 
 if TYPE_CHECKING:
-    from tocsin.client import Client
-    from tocsin.client.world import Result
+    from tocsin.client.client import Client
+    from tocsin.documents.notifiers import DisseminationDocument
 
 application = typer.Typer(help="The notifiers of a node.", invoke_without_command=True)
 Name = Annotated[str, typer.Argument(help="The name of the service, which its notifier has too.")]
@@ -145,7 +145,7 @@ def publish(
     _check_protocol(protocol)
     said = _said(data)
 
-    async def work(client: "Client") -> "Result":
+    async def work(client: "Client") -> "DisseminationDocument":
         message = await client.notifiers.publish(
             name, topic, said, media_type=media_type or "text/plain", protocol=protocol, limit=limit, only=only
         )
@@ -205,7 +205,7 @@ def _said(data: str | None) -> bytes:
     return sys.stdin.buffer.read() if data == "@-" else read(Path(data[1:]))
 
 
-def _show(connection: Connection, found: "Result", json: bool) -> None:
+def _show(connection: Connection, found: "DisseminationDocument", json: bool) -> None:
     if json:
         give(found)
         return

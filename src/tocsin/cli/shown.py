@@ -5,7 +5,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from tocsin.cli.output import give
-from tocsin.client import Received
+from tocsin.client.consumer import Received
 from tocsin.model.notification import Notification
 
 BINDINGS = "bindings"  # the CloudEvents extension; in SOAP they are a header, which --json shows in the body

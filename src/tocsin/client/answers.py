@@ -1,72 +1,15 @@
-"""Reading what a broker answers."""
+"""What a broker answers: a document, or what is wrong."""
+
+from typing import TypeVar
 
 import msgspec
 
+from tocsin.client.errors import ClientError, Unreachable
 from tocsin.markup import xml
-from tocsin.mediation.rules import Message
-from tocsin.mediation.soap import addressing
-from tocsin.mediation.soap.entries import Values, read_entries, text_of
-from tocsin.mediation.soap.soap import open_envelope
-from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Endpoint
+from tocsin.mediation.soap.entries import text_of
 from tocsin.wire.answer import Answer
 
-# A fault is 400 or 500 in SOAP, whatever it says.
-_REFUSED = (400, 404, 410, 500)
-
-
-class ClientError(Exception):
-    """The broker refused, or could not be reached, or was asked for what the dialect lacks; the text says why.
-
-    `status` is that of HTTP: 0 when there was no answer.
-    """
-
-    def __init__(self, text: str, status: int = 0) -> None:
-        super().__init__(text)
-        self.status = status
-
-    @property
-    def refused(self) -> bool:
-        """The broker took the request and said no; who asks, and how busy it is, are other matters."""
-        return self.status in _REFUSED
-
-
-class Unreachable(ClientError):
-    """No answer came: trying again later may help."""
-
-
-class Said:
-    """The entries of an answer, by the table its request names."""
-
-    def __init__(self, body: bytes, content: xml.Element | None, values: Values | None) -> None:
-        self.body, self.content, self._values = body, content, values
-
-    def text(self, name: str) -> str:
-        return (None if self._values is None else self._values.text(name)) or ""
-
-    def endpoint(self, name: str) -> Endpoint:
-        element = None if self._values is None else self._values.element(name)
-        try:
-            if element is not None:
-                return addressing.endpoint(element, name)
-        except Refusal as refusal:
-            raise ClientError(f"the answer cannot be read: {refusal.text}") from None
-        raise ClientError(f"the answer names no {name}")
-
-    def address(self, name: str) -> str:
-        """Empty when there is none."""
-        return addressing.address_of(None if self._values is None else self._values.element(name))
-
-
-def said(message: Message, body: bytes) -> Said:
-    answer = message.answer
-    try:
-        content = open_envelope(body).content if body else None
-        if answer is None or content is None:
-            return Said(body, content, None)
-        return Said(body, content, read_entries(content, answer.entries))
-    except Refusal as problem:
-        raise ClientError(f"the answer cannot be read: {problem.text}") from None
+Document = TypeVar("Document")
 
 
 def checked(answer: Answer) -> Answer:
@@ -75,6 +18,13 @@ def checked(answer: Answer) -> Answer:
     if not 200 <= answer.status < 300:
         raise ClientError(problem_of(answer), answer.status)
     return answer
+
+
+def decoded(body: bytes, kind: type[Document]) -> Document:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise ClientError(f"the answer cannot be read: {problem}") from None
 
 
 def problem_of(answer: Answer) -> str:

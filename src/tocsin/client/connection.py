@@ -1,13 +1,15 @@
 """How a client reaches its broker: address, credentials, trust."""
 
+import base64
 import os
 import time
 from pathlib import Path
+from typing import TypedDict
 
 from msgspec import Struct
 
-from tocsin.client.answers import ClientError, checked
-from tocsin.client.credentials import authorization_headers
+from tocsin.client.answers import checked
+from tocsin.client.errors import ClientError
 from tocsin.mediation import times
 from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.security import security_header
@@ -18,6 +20,22 @@ from tocsin.wire.trust import BadTrust, Trust
 
 LONGEST_ANSWER = 64 << 20  # pages of the API are longer than what a consumer may answer
 _NONCE_BYTES = 16
+
+
+class Access(TypedDict, total=False):
+    """Who asks, and over TLS whom to believe.
+
+    `user` and `password` are shown as HTTP Basic, with `digest` in the header of WS-Security; `token` as Bearer.
+    `ca_file` names the authorities to believe, `client_cert` and `client_key` what to show, in PEM.
+    """
+
+    user: str
+    password: str
+    token: str
+    digest: bool
+    ca_file: Path | str | None
+    client_cert: Path | str | None
+    client_key: Path | str | None
 
 
 class Credentials(Struct, frozen=True):
@@ -46,11 +64,13 @@ class Credentials(Struct, frozen=True):
 class Connection:
     """The HTTP client is made with the first request, so that a `Client` can be made before there is a loop."""
 
-    def __init__(self, broker: str, credentials: Credentials, trust: Trust, http: HttpClient | None) -> None:
-        self.broker, self._credentials, self._trust = broker.rstrip("/"), credentials, trust
+    def __init__(self, broker: str, access: Access, http: HttpClient | None = None) -> None:
+        shown = (access.get("user", ""), access.get("password", ""), access.get("token", ""))
+        self.broker, self._credentials = broker.rstrip("/"), Credentials(*shown, digest=access.get("digest", False))
+        self._trust = trust_of(access.get("ca_file"), access.get("client_cert"), access.get("client_key"))
         self._http, self._own = http, http is None
         try:
-            trust.check()
+            self._trust.check()
         except BadTrust as problem:
             raise ClientError(str(problem)) from None
 
@@ -66,6 +86,16 @@ class Connection:
 
     async def post_soap(self, url: str, headers: Pairs, body: bytes) -> bytes:
         return (await self.request("POST", url, headers, self._credentials.signed(body))).body
+
+
+def authorization_headers(user: str = "", password: str = "", token: str = "") -> Pairs:
+    """HTTP Bearer with a token, Basic with a name and a password, nothing without either (RFC 6750, RFC 7617)."""
+    if token:
+        return (("Authorization", f"Bearer {token}"),)
+    if not user:
+        return ()
+    written = base64.b64encode(f"{user}:{password}".encode()).decode()
+    return (("Authorization", f"Basic {written}"),)
 
 
 def trust_of(ca_file: Path | str | None, client_cert: Path | str | None, client_key: Path | str | None) -> Trust:

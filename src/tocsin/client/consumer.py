@@ -3,14 +3,15 @@
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import TypeVar
 
 from msgspec import Struct
 
-from tocsin.client import reading
+from tocsin.client import calls, notifications
 from tocsin.client.connection import now
-from tocsin.client.signatures import BadSignature, key_of, verify
+from tocsin.client.errors import BadSignature
+from tocsin.client.signatures import key_of, verify
 from tocsin.client.values import Ended
 from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Instant, Pairs
@@ -36,19 +37,19 @@ class Received(Struct, frozen=True):
     def notifications(self, when: Instant = Instant(0)) -> tuple[Notification, ...]:  # noqa: B008 - an int
         """What was received, normalised; empty when it is no notification."""
         try:
-            return reading.received(self.headers, self.body, when)
+            return notifications.received(self.headers, self.body, when)
         except Refusal:
             return ()
 
     def end(self) -> Ended | None:
         """Not None when it tells that a subscription ended."""
-        return reading.end_of(self.headers, self.body)
+        return notifications.end_of(self.headers, self.body)
 
 
-# Plain or async; what is raised is answered with 500, so that the broker sends it again.
-Handler = Callable[[Notification], Awaitable[None] | None]
-Whole = Callable[[Received], Awaitable[None] | None]
-Told = Callable[[Ended], Awaitable[None] | None]
+# What is raised is answered with 500, so that the broker sends it again.
+Handler = calls.Handler[Notification]
+RequestHandler = calls.Handler[Received]
+EndHandler = calls.Handler[Ended]
 
 
 class Consumer:
@@ -64,8 +65,8 @@ class Consumer:
         self,
         handler: Handler | None = None,
         *,
-        received: Whole | None = None,
-        ended: Told | None = None,
+        received: RequestHandler | None = None,
+        ended: EndHandler | None = None,
         signed_with: str = "",
         origins: Sequence[str] = ("*",),
     ) -> None:
@@ -115,17 +116,17 @@ class Consumer:
         return None
 
     async def _hear(self, received: Received) -> None:
-        await _done(self._received, received)
+        await _handled(self._received, received)
         if self._handler is None and self._ended is None:
             return
         if (end := received.end()) is not None:
-            await _done(self._ended, end)
+            await _handled(self._ended, end)
             return
         if self._handler is not None:
-            for each in reading.received(received.headers, received.body, now()):
-                await _done(self._handler, each)
+            for each in notifications.received(received.headers, received.body, now()):
+                await _handled(self._handler, each)
 
 
-async def _done(function: Callable[[Given], Awaitable[None] | None] | None, given: Given) -> None:
-    if function is not None and (answer := function(given)) is not None:
+async def _handled(handler: calls.Handler[Given] | None, given: Given) -> None:
+    if handler is not None and (answer := handler(given)) is not None:
         await answer

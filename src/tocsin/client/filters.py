@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tocsin.client.answers import ClientError
-from tocsin.client.values import Wanted
+from tocsin.client.errors import ClientError
+from tocsin.client.values import Terms
 from tocsin.markup import xml
 from tocsin.mediation.expressions import (
     CESQL,
@@ -51,49 +51,49 @@ LANGUAGES: Mapping[str, _Written] = {
 _ALONE = ("TopicExpression", "", PRODUCER, JSONPATH, CESQL)
 
 
-def documents(wanted: Wanted) -> list[dict[str, Any]]:
+def documents(terms: Terms) -> list[dict[str, Any]]:
     """As the JSON API has them, all but the topic."""
     found: list[dict[str, Any]] = []
-    if wanted.box:
-        found.append({CONTENT_TOPIC: wanted.box})
-    if wanted.types:
-        found.append({TYPE: _with_prefixes(" ".join(wanted.types), wanted)})
-    if wanted.producers:
-        found.append({PRODUCER: " ".join(wanted.producers)})
-    if wanted.content:
-        found.append(_content_document(wanted))
-    if wanted.pattern:
-        found.append({GRAPH_PATTERN: _with_prefixes(wanted.pattern, wanted)})
-    if wanted.sparql:
-        over = {"over": "event", "plain": wanted.plain}
-        found.append({SPARQL: _with_prefixes(wanted.sparql, wanted) | over})
+    if terms.box:
+        found.append({CONTENT_TOPIC: terms.box})
+    if terms.types:
+        found.append({TYPE: _with_prefixes(" ".join(terms.types), terms)})
+    if terms.producers:
+        found.append({PRODUCER: " ".join(terms.producers)})
+    if terms.content:
+        found.append(_content_document(terms))
+    if terms.pattern:
+        found.append({GRAPH_PATTERN: _with_prefixes(terms.pattern, terms)})
+    if terms.sparql:
+        over = {"over": "event", "plain": terms.plain}
+        found.append({SPARQL: _with_prefixes(terms.sparql, terms) | over})
     return found
 
 
-def _content_document(wanted: Wanted) -> dict[str, Any]:
-    written = language(wanted)
+def _content_document(terms: Terms) -> dict[str, Any]:
+    written = language(terms)
     if written.language == "cesql":
-        return {"sql": wanted.content}
+        return {"sql": terms.content}
     if written.language not in ("xpath", "items"):
-        return {f"{DIALECT}{written.language}": wanted.content}
+        return {f"{DIALECT}{written.language}": terms.content}
     over = {"over": written.over} if written.over != "payload" else {}
-    return {f"{DIALECT}{written.language}": _with_prefixes(wanted.content, wanted) | over}
+    return {f"{DIALECT}{written.language}": _with_prefixes(terms.content, terms) | over}
 
 
-def _with_prefixes(expression: str, wanted: Wanted) -> dict[str, Any]:
-    return {"expression": expression, "namespaces": dict(wanted.namespaces)}
+def _with_prefixes(expression: str, terms: Terms) -> dict[str, Any]:
+    return {"expression": expression, "namespaces": dict(terms.namespaces)}
 
 
-def language(wanted: Wanted) -> _Written:
-    if wanted.content_language not in LANGUAGES:
+def language(terms: Terms) -> _Written:
+    if terms.content_language not in LANGUAGES:
         known = ", ".join(LANGUAGES)
-        raise ClientError(f"the content language {wanted.content_language!r} is not known; choose one of {known}")
-    return LANGUAGES[wanted.content_language]
+        raise ClientError(f"the content language {terms.content_language!r} is not known; choose one of {known}")
+    return LANGUAGES[terms.content_language]
 
 
-def values(dialect: Dialect, message: Message, wanted: Wanted) -> dict[str, Value]:
+def values(dialect: Dialect, message: Message, terms: Terms) -> dict[str, Value]:
     """At the places that the message has for filters."""
-    asked = _asked(dialect, wanted)
+    asked = _expressions(dialect, terms)
     entries = {each.name for each in message.entries}
     if not asked:
         return {}
@@ -104,28 +104,28 @@ def values(dialect: Dialect, message: Message, wanted: Wanted) -> dict[str, Valu
     return _flat(dialect, asked)
 
 
-_Asked = list[tuple[Place, Expression]]
+_Placed = list[tuple[Place, Expression]]
 
 
-def _asked(dialect: Dialect, wanted: Wanted) -> _Asked:
-    found: _Asked = []
-    if wanted.topic:
-        uri = grammar(dialect, wanted.topic_dialect)
-        found.append(("TopicExpression", Expression(wanted.topic, uri, wanted.namespaces, dialect.topic_attribute)))
-    if wanted.box:
-        found.append(("TopicExpression", Expression(wanted.box, CONTENT_TOPIC)))
-    if wanted.types:
-        found.append(("TopicExpression", Expression(" ".join(wanted.types), TYPE, wanted.namespaces)))
-    if wanted.producers:
-        found.append(("ProducerProperties", Expression(" ".join(wanted.producers), PRODUCER)))
-    if wanted.content:
-        written = language(wanted)
-        found.append((written.place, Expression(wanted.content, written.dialect, wanted.namespaces)))
-    if wanted.pattern:
-        found.append(("MessageContent", Expression(wanted.pattern, GRAPH_PATTERN, wanted.namespaces)))
-    if wanted.sparql:
-        dialect_ = PLAIN_SPARQL if wanted.plain else SPARQL
-        found.append(("MessageContent", Expression(wanted.sparql, dialect_, wanted.namespaces)))
+def _expressions(dialect: Dialect, terms: Terms) -> _Placed:
+    found: _Placed = []
+    if terms.topic:
+        uri = grammar(dialect, terms.topic_dialect)
+        found.append(("TopicExpression", Expression(terms.topic, uri, terms.namespaces, dialect.topic_attribute)))
+    if terms.box:
+        found.append(("TopicExpression", Expression(terms.box, CONTENT_TOPIC)))
+    if terms.types:
+        found.append(("TopicExpression", Expression(" ".join(terms.types), TYPE, terms.namespaces)))
+    if terms.producers:
+        found.append(("ProducerProperties", Expression(" ".join(terms.producers), PRODUCER)))
+    if terms.content:
+        written = language(terms)
+        found.append((written.place, Expression(terms.content, written.dialect, terms.namespaces)))
+    if terms.pattern:
+        found.append(("MessageContent", Expression(terms.pattern, GRAPH_PATTERN, terms.namespaces)))
+    if terms.sparql:
+        dialect_ = PLAIN_SPARQL if terms.plain else SPARQL
+        found.append(("MessageContent", Expression(terms.sparql, dialect_, terms.namespaces)))
     return found
 
 
@@ -135,7 +135,7 @@ def _element(dialect: Dialect, place: Place, asked: Expression) -> bytes:
     return query_element("wsnt", WSN, place, asked.dialect, asked.text, asked.namespaces)
 
 
-def _event_filter(dialect: Dialect, asked: _Asked) -> Value:
+def _event_filter(dialect: Dialect, asked: _Placed) -> Value:
     """One in its own dialect, several in that of WS-Messenger, which is of several."""
     place, one = asked[0]
     is_graph = place == "MessageContent" and one.dialect in GRAPHS
@@ -152,7 +152,7 @@ _FLAT: Mapping[Place, str] = {
 }
 
 
-def _flat(dialect: Dialect, asked: _Asked) -> dict[str, Value]:
+def _flat(dialect: Dialect, asked: _Placed) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for place, each in asked:
         name = _FLAT.get(place)

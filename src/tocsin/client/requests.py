@@ -4,14 +4,14 @@ import uuid
 from collections.abc import Callable
 
 from tocsin.client import filters
-from tocsin.client.answers import ClientError
-from tocsin.client.values import Mode, Wanted, as_time
+from tocsin.client.errors import ClientError
+from tocsin.client.values import Mode, Terms, as_time
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, DIALECTS, NAMES
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import soap, templates
 from tocsin.mediation.soap.writing import Expression, Value, write
-from tocsin.mediation.topics import PUBLISH_DOOR
+from tocsin.model import paths
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
@@ -19,7 +19,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 
 NOWHERE = Position(Node(""), 0)
-Said = tuple[Pairs, bytes]
+Written = tuple[Pairs, bytes]  # headers and body
 
 
 # Which message asks for an operation
@@ -66,7 +66,7 @@ def _messages(dialect: Dialect) -> tuple[Message, ...]:
 
 def request(
     dialect: Dialect, message: Message, to: str | Endpoint, values: dict[str, Value], version: str = "1.2"
-) -> Said:
+) -> Written:
     try:
         content = write(message, values, dialect.addressing)
     except Refusal as refusal:
@@ -76,15 +76,15 @@ def request(
     return soap.one_way(version, dialect.addressing, message.action, endpoint, content, name)
 
 
-def publication(dialect: Dialect, notification: Notification, broker: str, version: str = "1.2") -> tuple[str, Said]:
+def publication(dialect: Dialect, notification: Notification, broker: str, version: str = "1.2") -> tuple[str, Written]:
     """Where a notification goes, and how it is said."""
     if not dialect.is_soap:
         return f"{broker}{dialect.door}", notice(dialect, notification, f"{broker}{dialect.door}")
-    url = f"{broker}/broker" if dialect.wrapped is not None else f"{broker}{PUBLISH_DOOR}"
+    url = f"{broker}{paths.BROKER}" if dialect.wrapped is not None else f"{broker}{paths.PUBLISH}"
     return url, notice(dialect, notification, url, version)
 
 
-def notice(dialect: Dialect, notification: Notification, to: str, version: str = "1.2") -> Said:
+def notice(dialect: Dialect, notification: Notification, to: str, version: str = "1.2") -> Written:
     form = Form(dialect.name, version, dialect.addressing)
     recipient = Subscription(SubscriptionId(""), None, Endpoint(to), None, form, (), NOWHERE, None)
     if dialect.write is not None:
@@ -95,24 +95,24 @@ def notice(dialect: Dialect, notification: Notification, to: str, version: str =
 # The values of its entries
 
 
-def subscription(dialect: Dialect, message: Message, wanted: Wanted, now: Instant) -> dict[str, Value]:
+def subscription(dialect: Dialect, message: Message, terms: Terms, now: Instant) -> dict[str, Value]:
     values: dict[str, Value] = {
-        "consumer": Endpoint(wanted.consumer) if wanted.consumer else None,
-        "end_to": Endpoint(wanted.end_to) if wanted.end_to else None,
-        "expires": expiry(dialect, wanted.expires, now),
-        "start": None if wanted.start is None else str(wanted.start),
-        "secret": wanted.secret or None,
-        "graph": wanted.deliver_as or None,
-        "bindings": True if wanted.bindings else None,
-        **filters.values(dialect, message, wanted),
-        **_form(message, wanted.raw),
+        "consumer": Endpoint(terms.consumer) if terms.consumer else None,
+        "end_to": Endpoint(terms.end_to) if terms.end_to else None,
+        "expires": expiry(dialect, terms.expires, now),
+        "start": None if terms.start is None else str(terms.start),
+        "secret": terms.secret or None,
+        "graph": terms.deliver_as or None,
+        "bindings": True if terms.bindings else None,
+        **filters.values(dialect, message, terms),
+        **_form(message, terms.raw),
     }
     for name in ("end_to", "start", "secret", "graph", "bindings"):
         if values[name] is not None and not has(message, name):
             raise ClientError(f"{dialect.title} has no place for {name} in what asks for a subscription")
-    if wanted.consent:
+    if terms.consent:
         raise ClientError(f"{dialect.title} knows no consent of consumers; that is of CloudEvents over HTTP")
-    if wanted.thin:
+    if terms.thin:
         raise ClientError(f"{dialect.title} has no place for thin; subscribe by the API, which takes any dialect")
     return values
 
@@ -133,14 +133,14 @@ def modes(dialect: Dialect) -> tuple[Mode, ...]:
     return tuple(name for name, form in forms if form is not None)
 
 
-def check_form(dialect: Dialect, wanted: Wanted) -> None:
+def check_form(dialect: Dialect, terms: Terms) -> None:
     """For programs, wrapped and raw are other words for what CloudEvents call structured and binary."""
     known = modes(dialect)
     understood = (*known, "wrapped", "raw") if dialect.name == cloudevents.NAME else known
-    if wanted.mode and wanted.mode not in understood:
+    if terms.mode and terms.mode not in understood:
         choice = f"choose one of {', '.join(known)}" if known else "it has one form only"
-        raise ClientError(f"{dialect.title} has no mode {wanted.mode!r}; {choice}")
-    if wanted.together != 1 and "batched" not in known:
+        raise ClientError(f"{dialect.title} has no mode {terms.mode!r}; {choice}")
+    if terms.together != 1 and "batched" not in known:
         raise ClientError(f"{dialect.title} has no batches; {cloudevents.NAME} has")
 
 

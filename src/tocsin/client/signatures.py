@@ -9,16 +9,12 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 
-from tocsin.client.answers import ClientError
+from tocsin.client.errors import BadSignature, ClientError
 from tocsin.model.identity import Pairs
 
 PREFIX = "whsec_"
 SHORTEST, LONGEST = 24, 64
 ID, TIMESTAMP, SIGNATURE = "webhook-id", "webhook-timestamp", "webhook-signature"
-
-
-class BadSignature(ClientError):
-    """The message did not come from who shares the secret, or not now; the text says which."""
 
 
 def verify(secret: str, headers: Pairs | Mapping[str, str], body: bytes, now: float, tolerance: float = 300.0) -> str:

@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, get_args
 
 from msgspec import Struct
 
-from tocsin.client.answers import ClientError
+from tocsin.client.errors import ClientError
 from tocsin.mediation import times
 from tocsin.mediation.expressions import producer_word
 from tocsin.mediation.graph_forms import SYNTAXES
@@ -107,8 +107,8 @@ class Options(About, total=False):
     thin: bool
 
 
-class Wanted(Struct, frozen=True):
-    """A subscription as it is asked for; `consumer` is empty for a pull point."""
+class Terms(Struct, frozen=True):
+    """What a subscription asks for; `consumer` is empty for a pull point."""
 
     consumer: str = ""
     topic: str = ""
@@ -139,7 +139,7 @@ class Wanted(Struct, frozen=True):
         return None if not self.mode else self.mode in ("raw", "binary")
 
 
-def wanted(consumer: str, options: Options) -> Wanted:
+def terms_of(consumer: str, options: Options) -> Terms:
     given = dict(options)
     for name in ("topic", "content", "box", "pattern", "sparql"):
         given[name] = _filter(given.get(name), name)
@@ -160,7 +160,7 @@ def wanted(consumer: str, options: Options) -> Wanted:
     mode = options.get("mode", "")
     if mode not in get_args(Mode):
         raise ClientError(f"the mode {mode!r} is not known; choose one of {', '.join(get_args(Mode)[1:])}")
-    return Wanted(consumer, **given)  # type: ignore[arg-type]
+    return Terms(consumer, **given)  # type: ignore[arg-type]
 
 
 def _filter(said: object, what: str) -> str:

@@ -1,96 +1,56 @@
-"""`client.world` and `client.notifiers`: implicit notification, over the JSON API whatever the dialect."""
+"""`client.world`: the world of implicit notification, over the JSON API whatever the dialect."""
 
-import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-from urllib.parse import quote, urlencode
 
-import msgspec
 from msgspec import UNSET, UnsetType
 
-from tocsin.client.answers import ClientError
-from tocsin.client.connection import Connection
-from tocsin.client.json_speech import JSON, decoded
-from tocsin.documents.notifiers import DisseminationRow, NotifierDocument, PublishedDocument
-from tocsin.documents.subscriptions import Page
+from tocsin.client.answers import decoded
+from tocsin.client.api import JSON, Given, Resource, Way, below, bytes_of, with_query
+from tocsin.client.calls import call
+from tocsin.client.errors import ClientError
 from tocsin.documents.world import (
     CategoryDocument,
+    CategoryRequest,
     ChangingDocument,
     EdgeDocument,
+    EdgeRequest,
     NeighbourDocument,
     RulesDocument,
+    RulesRequest,
+    ServicePatch,
+    ServiceRequest,
+    TopicRequest,
+    VoteRequest,
     WorldDocument,
     WorldTopicDocument,
 )
+from tocsin.model import paths
+from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.protocols import DEFAULT
-from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.world_forms import media_type as media_type_of
 
-Kind = TypeVar("Kind")
-PAGE = 1000
-AT_ONCE = 20.0  # seconds that one request waits at the broker; a longer wait is several of them
-Document = bytes | str | Path | Mapping[str, Any]
+_TOPICS, _CATEGORIES, _SERVICES = (f"{paths.WORLD}/{each}" for each in ("topics", "categories", "services"))
+_EDGES, _RULES = f"{paths.WORLD}/edges", f"{paths.WORLD}/rules"
 
 
-class Result(Dissemination, frozen=True):
-    """Who was told of one message, by whom, at which hop; `complete` when nothing is on its way any more."""
-
-    id: str = ""
-    root: str = ""
-    topic: str = ""
-
-
-class _Api:
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    async def _ask(
-        self, kind: type[Kind], method: str, path: str, body: object = None, version: int | None = None
-    ) -> Kind:
-        said = b"" if body is None else msgspec.json.encode(body)
-        answer = await self._send(method, path, said, "application/json", version)
-        return decoded(answer, kind)
-
-    async def _send(
-        self, method: str, path: str, body: bytes = b"", media_type: str = "", version: int | None = None
-    ) -> bytes:
-        headers = JSON if media_type in ("", "application/json") else (("Content-Type", media_type),)
-        if version is not None:
-            headers += (("If-Match", f'"{version}"'),)
-        return (await self._connection.request(method, f"{self._connection.broker}{path}", headers, body)).body
-
-    async def _pages(
-        self, kind: type[Page[Kind]], path: str, query: Mapping[str, str], limit: int | None
-    ) -> list[Kind]:
-        """Up to so many; all without a limit."""
-        found: list[Kind] = []
-        after: str | None = ""
-        while after is not None and (limit is None or len(found) < limit):
-            size = PAGE if limit is None else min(PAGE, limit - len(found))
-            asked = {**query, "limit": str(size)} | ({"after": after} if after else {})
-            page = await self._ask(kind, "GET", f"{path}?{urlencode(asked)}")
-            found += page.items
-            after = page.next
-        return found
-
-
-class World(_Api):
+class World(Resource[Way]):
     """The taxonomies, the services and the graph of interests.
 
     `by` says who asks, where nobody has to show it. With `version`, nothing is changed if the world has another one.
     """
 
+    @call
     async def version(self) -> int:
         """It counts the changes."""
-        answer = await self._connection.request("GET", f"{self._connection.broker}/api/world/rules")
+        answer = await self._connection.request("GET", self._connection.broker + _RULES)
         return int(dict(answer.headers).get("etag", "").strip('"') or 0)
 
+    @call
     async def load(
         self,
-        document: Document,
+        document: Given,
         form: str = "",
         *,
         replace: bool = False,
@@ -101,28 +61,34 @@ class World(_Api):
         """From a file, bytes, text or a dict. `form` is a media type or an ending such as `.ttl`; by default that of
         the file, else JSON. All of it or nothing; with `replace` what it does not name goes, with `create` names that
         it uses and nowhere declares are made."""
-        body, form = _document(document, form)
-        query = _query(replace="true" if replace else "", create="true" if create else "", by=by)
-        return decoded(await self._send("PUT", f"/api/world{query}", body, form, version), WorldDocument)
+        path = with_query(paths.WORLD, replace=replace, create=create, by=by)
+        return decoded(
+            await self._send("PUT", path, bytes_of(document), _form_of(document, form), _at(version)), WorldDocument
+        )
 
+    @call
     async def save(self, form: str = "json", *, table: str = "") -> bytes:
         """The whole as JSON, Turtle (`ttl`) or RDF/XML (`rdf`); of CSV one `table`: edges, services or taxonomies."""
-        return await self._send("GET", f"/api/world{_query(form=form, table=table)}")
+        return await self._send("GET", with_query(paths.WORLD, form=form, table=table))
 
+    @call
     async def topics(self) -> Sequence[WorldTopicDocument]:
-        return await self._pages(Page[WorldTopicDocument], "/api/world/topics", {}, None)
+        return await self._pages(WorldTopicDocument, _TOPICS)
 
+    @call
     async def topic(self, name: str, parent: str | None = None, *, by: str = "") -> WorldTopicDocument:
         """Adds it, or moves it with all that is under it."""
-        body = {"parent": parent, "by": by}
-        return await self._ask(WorldTopicDocument, "PUT", _path("topics", name), body)
+        return await self._ask(WorldTopicDocument, "PUT", below(_TOPICS, name), TopicRequest(parent, by))
 
+    @call
     async def remove_topic(self, name: str, *, by: str = "") -> None:
-        await self._send("DELETE", _path("topics", name) + _query(by=by))
+        await self._send("DELETE", with_query(below(_TOPICS, name), by=by))
 
+    @call
     async def categories(self) -> Sequence[CategoryDocument]:
-        return await self._pages(Page[CategoryDocument], "/api/world/categories", {}, None)
+        return await self._pages(CategoryDocument, _CATEGORIES)
 
+    @call
     async def category(
         self,
         name: str,
@@ -132,21 +98,23 @@ class World(_Api):
         by: str = "",
     ) -> CategoryDocument:
         """Adds or changes it; what is not said stays, None takes it away."""
-        body = {"parent": parent, "owner": owner, "by": by}
-        said = {key: value for key, value in body.items() if value is not UNSET}
-        return await self._ask(CategoryDocument, "PUT", _path("categories", name), said)
+        request = CategoryRequest(parent, owner, by)
+        return await self._ask(CategoryDocument, "PUT", below(_CATEGORIES, name), request)
 
+    @call
     async def remove_category(self, name: str, *, by: str = "") -> None:
-        await self._send("DELETE", _path("categories", name) + _query(by=by))
+        await self._send("DELETE", with_query(below(_CATEGORIES, name), by=by))
 
+    @call
     async def services(self, category: str = "") -> Sequence[Service]:
         """All, or those of a category or one below it."""
-        query = {"category": category} if category else {}
-        return await self._pages(Page[Service], "/api/world/services", query, None)
+        return await self._pages(Service, _SERVICES, category=category)
 
+    @call
     async def service(self, name: str) -> Service:
-        return await self._ask(Service, "GET", _path("services", name))
+        return await self._ask(Service, "GET", below(_SERVICES, name))
 
+    @call
     async def put_service(
         self,
         name: str,
@@ -159,16 +127,12 @@ class World(_Api):
         by: str = "",
     ) -> Service:
         """One whose notifier is somebody else's; `notifiers.create` makes one with a notifier of the node's own."""
-        body = {
-            "categories": list(categories),
-            "notifier": notifier,
-            "qualities": dict(qualities or {}),
-            "policies": list(policies),
-            "tells": dict(tells or {}),
-            "by": by,
-        }
-        return await self._ask(Service, "PUT", _path("services", name), body)
+        request = ServiceRequest(
+            [*categories], dict(qualities or {}), [*policies], dict(tells or {}), notifier=notifier, by=by
+        )
+        return await self._ask(Service, "PUT", below(_SERVICES, name), request)
 
+    @call
     async def change_service(
         self,
         name: str,
@@ -180,20 +144,22 @@ class World(_Api):
         by: str = "",
     ) -> Service:
         """What is not said stays; in `qualities` and `tells` None takes one away. Its notifier runs on."""
-        body = {"categories": categories, "qualities": qualities, "policies": policies, "tells": tells, "by": by}
-        said = {key: value for key, value in body.items() if value is not None}
-        return await self._ask(Service, "PATCH", _path("services", name), said)
+        of, promised = (UNSET if each is None else [*each] for each in (categories, policies))
+        request = ServicePatch(of, dict(qualities or {}), promised, dict(tells or {}), by)
+        return await self._ask(Service, "PATCH", below(_SERVICES, name), request)
 
+    @call
     async def remove_service(self, name: str, *, by: str = "") -> None:
-        await self._send("DELETE", _path("services", name) + _query(by=by))
+        await self._send("DELETE", with_query(below(_SERVICES, name), by=by))
 
+    @call
     async def edges(
         self, *, source: str = "", topic: str = "", target: str = "", counts: bool | None = None
     ) -> Sequence[EdgeDocument]:
-        query = {"source": source, "topic": topic, "target": target}
-        query["counts"] = "" if counts is None else str(counts).lower()
-        return await self._pages(Page[EdgeDocument], "/api/world/edges", {k: v for k, v in query.items() if v}, None)
+        word = "" if counts is None else str(counts).lower()
+        return await self._pages(EdgeDocument, _EDGES, source=source, topic=topic, target=target, counts=word)
 
+    @call
     async def edge(
         self,
         source: str,
@@ -208,160 +174,51 @@ class World(_Api):
         version: int | None = None,
     ) -> EdgeDocument:
         """With `by` it is a proposal of that person, and without one a part of the world; one there keeps its votes."""
-        body = {
-            "source": source,
-            "topic": topic,
-            "target": target,
-            "note": note,
-            "support": support,
-            "confidence": confidence,
-            "lift": lift,
-            "by": by,
-        }
-        return await self._ask(EdgeDocument, "PUT", "/api/world/edges", body, version)
+        request = EdgeRequest(source, topic, target, note, support, confidence, lift, by)
+        return await self._ask(EdgeDocument, "PUT", _EDGES, request, headers=_at(version))
 
+    @call
     async def remove_edge(self, source: str, topic: str, target: str, *, by: str = "") -> None:
-        await self._send("DELETE", f"/api/world/edges{_query(source=source, topic=topic, target=target, by=by)}")
+        await self._send("DELETE", with_query(_EDGES, source=source, topic=topic, target=target, by=by))
 
+    @call
     async def vote(
         self, source: str, topic: str, target: str, *, agrees: bool = True, by: str = "", note: str = ""
     ) -> EdgeDocument:
         """Confirms an edge, or disputes it; each has one vote, the last one counts."""
-        body = {"source": source, "topic": topic, "target": target, "agrees": agrees, "note": note, "by": by}
-        return await self._ask(EdgeDocument, "POST", "/api/world/edges/votes", body)
+        request = VoteRequest(source, topic, target, agrees, note, by)
+        return await self._ask(EdgeDocument, "POST", f"{_EDGES}/votes", request)
 
+    @call
     async def rules(self) -> RulesDocument:
-        return await self._ask(RulesDocument, "GET", "/api/world/rules")
+        return await self._ask(RulesDocument, "GET", _RULES)
 
+    @call
     async def put_rules(
         self, *, quorum: int = 3, inherit_topics: bool = False, inherit_categories: bool = False, by: str = ""
     ) -> RulesDocument:
-        body = {"quorum": quorum, "inherit_topics": inherit_topics, "inherit_categories": inherit_categories, "by": by}
-        return await self._ask(RulesDocument, "PUT", "/api/world/rules", body)
+        request = RulesRequest(inherit_topics, inherit_categories, quorum, by)
+        return await self._ask(RulesDocument, "PUT", _RULES, request)
 
+    @call
     async def neighbours(self, service: str, topic: str) -> Sequence[NeighbourDocument]:
         """Whom a service tells of a topic, and along which edges."""
-        query = {"service": service, "topic": topic}
-        return await self._pages(Page[NeighbourDocument], "/api/world/neighbours", query, None)
+        return await self._pages(NeighbourDocument, f"{paths.WORLD}/neighbours", service=service, topic=topic)
 
+    @call
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[ChangingDocument]:
         """Who changed what, and when, from the version behind `after` on."""
-        query = {"after": str(after)} if after else {}
-        return await self._pages(Page[ChangingDocument], "/api/world/history", query, limit)
+        return await self._pages(ChangingDocument, f"{paths.WORLD}/history", limit, after=after)
 
 
-class Notifiers(_Api):
-    """The notifiers of the node that is asked, and what became of what was published through them."""
-
-    async def list(self) -> Sequence[NotifierDocument]:
-        return await self._pages(Page[NotifierDocument], "/api/notifiers", {}, None)
-
-    async def get(self, name: str) -> NotifierDocument:
-        return await self._ask(NotifierDocument, "GET", _notifier(name))
-
-    async def create(
-        self,
-        name: str,
-        categories: Sequence[str],
-        *,
-        address: str = "",
-        dialect: str = "",
-        qualities: Mapping[str, float] | None = None,
-        policies: Sequence[str] = (),
-        tells: Mapping[str, str] | None = None,
-        by: str = "",
-        owner: str = "",
-    ) -> NotifierDocument:
-        """Registers a service under its categories, with a notifier at this node. It is told at `address` in `dialect`;
-        without one what is for it waits in a pull point, whose id is `subscription`, and `owner` may fetch it."""
-        body = {
-            "name": name,
-            "categories": list(categories),
-            "address": address,
-            "dialect": dialect,
-            "qualities": dict(qualities or {}),
-            "policies": list(policies),
-            "tells": dict(tells or {}),
-            "by": by,
-        }
-        if owner:
-            body["owner"] = owner
-        return await self._ask(NotifierDocument, "POST", "/api/notifiers", body)
-
-    async def remove(self, name: str, *, by: str = "") -> None:
-        await self._send("DELETE", _notifier(name) + _query(by=by))
-
-    async def publish(
-        self,
-        name: str,
-        topic: str,
-        data: object = "",
-        *,
-        media_type: str = "",
-        protocol: str = DEFAULT,
-        limit: int | None = None,
-        only: Sequence[str] | None = None,
-    ) -> str:
-        """Publish(T, D) through a notifier; returns the id when it is on disk, and `result` tells what became of it.
-
-        Text and bytes are sent as they are, anything else as JSON. With `only`, and the protocol `direct`, those are
-        told and nobody else.
-        """
-        said = {"topic": topic, "protocol": protocol, **_payload(data, media_type)}
-        if limit is not None:
-            said["limit"] = limit
-        if only is not None:
-            said["only"] = list(only)
-        return (await self._ask(PublishedDocument, "POST", f"{_notifier(name)}/publish", said)).id
-
-    async def result(self, message: str, *, wait: float = 0.0) -> Result:
-        """As far as it is known; waits so many seconds for its end."""
-        left = wait
-        while True:
-            now = min(left, AT_ONCE)
-            path = f"/api/disseminations/{quote(message, safe='')}{_query(wait=f'{now:.3f}')}"
-            found = await self._ask(Result, "GET", path)
-            left -= now
-            if found.complete or left <= 0:
-                return found
-
-    async def results(self, limit: int = 100) -> Sequence[DisseminationRow]:
-        """The latest messages that were published through notifiers of this node."""
-        return (await self._ask(Page[DisseminationRow], "GET", f"/api/disseminations{_query(limit=str(limit))}")).items
-
-
-def _document(document: Document, form: str) -> tuple[bytes, str]:
-    """The bytes, and their media type; the broker knows the endings of names."""
+def _form_of(document: Given, form: str) -> str:
+    """Its media type; the broker knows the endings of names."""
+    named = document.name if isinstance(document, Path) else JSON
     try:
-        if isinstance(document, Path):
-            return document.read_bytes(), form or media_type_of(document.name)
-        found = form or "application/json"
-        if isinstance(document, Mapping):
-            return msgspec.json.encode(document), "application/json"
-        return (document.encode() if isinstance(document, str) else document), media_type_of(found)
-    except OSError as problem:
-        raise ClientError(f"{problem.filename}: {problem.strerror}") from None
+        return JSON if isinstance(document, Mapping) else media_type_of(form or named)
     except Refusal as refusal:
         raise ClientError(refusal.text) from None
 
 
-def _payload(data: object, media_type: str) -> dict[str, Any]:
-    if isinstance(data, str):
-        data, media_type = data.encode(), media_type or "text/plain"
-    if isinstance(data, bytes):
-        encoded = base64.b64encode(data).decode()
-        return {"data_base64": encoded, "media_type": media_type or "application/octet-stream"}
-    return {"data": data, "media_type": media_type or "application/json"}
-
-
-def _path(what: str, name: str) -> str:
-    return f"/api/world/{what}/{quote(name, safe='')}"
-
-
-def _notifier(name: str) -> str:
-    return f"/api/notifiers/{quote(name, safe='')}"
-
-
-def _query(**given: str) -> str:
-    said = {name: value for name, value in given.items() if value}
-    return f"?{urlencode(said)}" if said else ""
+def _at(version: int | None) -> Pairs:
+    return () if version is None else (("If-Match", f'"{version}"'),)

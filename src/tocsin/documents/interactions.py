@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
@@ -129,6 +129,10 @@ class RequestDocument(Struct, frozen=True):
     chosen_because: Choice | None
     media_type: str | UnsetType = UNSET
     data: Raw | UnsetType = UNSET
+
+    def content(self) -> Any:
+        """What was asked; None in lists."""
+        return None if self.data is UNSET else msgspec.json.decode(self.data)
 
     @classmethod
     def of_request(cls, request: Request) -> "RequestDocument":

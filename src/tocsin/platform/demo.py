@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape
 
-from tocsin.client import Client, Consumer, Received
-from tocsin.client.answers import ClientError
+from tocsin.client.client import Client
+from tocsin.client.consumer import Consumer, Received
+from tocsin.client.errors import ClientError
 from tocsin.client.values import Lease, Mode
 from tocsin.model.names import QName, Topic
 from tocsin.wire.http_client import HttpClient

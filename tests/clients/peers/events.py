@@ -14,7 +14,7 @@ from lxml import etree
 from tests.clients.peers.peer import Event
 from tests.whole.sink import Sink
 
-from tocsin.client import Received
+from tocsin import Received
 from tocsin.wire.http_client import HttpClient
 
 BATCH = "application/cloudevents-batch+json"

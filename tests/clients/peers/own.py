@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from lxml import etree
 from tests.clients.peers.peer import Event
 
-from tocsin.client import Client, PullPoint
+from tocsin import Client, PullPoint
 from tocsin.client.requests import dialect_named, operation
 from tocsin.model.names import qname
 from tocsin.model.notification import Notification

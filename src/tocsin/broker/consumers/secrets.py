@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import urlsplit
 
-from tocsin.client.answers import ClientError
+from tocsin.client.errors import ClientError
 from tocsin.client.signatures import ID, SIGNATURE, TIMESTAMP, key_of, signature
 from tocsin.delivery.courier import CannotDress
 from tocsin.model.access import Secret

@@ -12,7 +12,8 @@ from statistics import fmean
 from lxml import etree
 from msgspec import Struct, structs
 
-from tocsin.client import Client, Consumer, Received
+from tocsin.client.client import Client
+from tocsin.client.consumer import Consumer, Received
 from tocsin.client.requests import publication
 from tocsin.lab.benches._alerts import BASE_URL, Alert, subscribers
 from tocsin.lab.benches._stage import Lost, started

@@ -6,18 +6,22 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tocsin.client import reading, requests
-from tocsin.client.answers import ClientError, Said, Unreachable, said
+from tocsin.client import notifications, requests
 from tocsin.client.connection import Connection, now
-from tocsin.client.values import Lease, PullPoint, Registration, Status, Wanted, as_time, lease
+from tocsin.client.errors import ClientError, Unreachable
+from tocsin.client.values import Lease, PullPoint, Registration, Status, Terms, as_time, lease
 from tocsin.markup import xml
 from tocsin.mediation import times
 from tocsin.mediation.rules import Dialect, Entry, Message, Name
-from tocsin.mediation.soap.entries import text_of
+from tocsin.mediation.soap import addressing
+from tocsin.mediation.soap.entries import Values, read_entries, text_of
+from tocsin.mediation.soap.soap import open_envelope
 from tocsin.mediation.soap.writing import Expression, Value
+from tocsin.model import paths
 from tocsin.model.identity import SECOND
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint
 
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0  # seconds between two, where a dialect cannot wait at the broker
@@ -26,45 +30,68 @@ _TIMES = ("TerminationTime", "CurrentTime")
 _PREFIX = Entry("prefix", (Name("", "", f"@xmlns:{_REQUEST}"),))
 
 
-class SoapSpeech:
+class AnswerEntries:
+    """The entries of an answer, by the table its request names."""
+
+    def __init__(self, body: bytes, content: xml.Element | None, values: Values | None) -> None:
+        self.body, self.content, self._values = body, content, values
+
+    def text(self, name: str) -> str:
+        return (None if self._values is None else self._values.text(name)) or ""
+
+    def endpoint(self, name: str) -> Endpoint:
+        element = None if self._values is None else self._values.element(name)
+        try:
+            if element is not None:
+                return addressing.endpoint(element, name)
+        except Refusal as refusal:
+            raise ClientError(f"the answer cannot be read: {refusal.text}") from None
+        raise ClientError(f"the answer names no {name}")
+
+    def address(self, name: str) -> str:
+        """Empty when there is none."""
+        return addressing.address_of(None if self._values is None else self._values.element(name))
+
+
+class SoapBinding:
     def __init__(self, connection: Connection, dialect: Dialect, version: str, endpoint: str) -> None:
         self._connection, self._dialect, self._version = connection, dialect, version
-        self._endpoint = endpoint or f"{connection.broker}/broker"
+        self._endpoint = endpoint or connection.broker + paths.BROKER
 
     def address_of(self, name: str, what: str = "subscriptions") -> str:
-        return f"{self._connection.broker}/broker/{what}/{name}"
+        return f"{self._connection.broker}{paths.BROKER}/{what}/{name}"
 
     async def publish(self, notification: Notification) -> None:
         broker = self._connection.broker
         url, (headers, body) = requests.publication(self._dialect, notification, broker, self._version)
         await self._connection.post_soap(url, headers, body)
 
-    async def subscribe(self, wanted: Wanted) -> Lease:
+    async def subscribe(self, terms: Terms) -> Lease:
         message = requests.needed(self._dialect, "Subscribe", needs="consumer")
-        return await self._subscribe(message, wanted)
+        return await self._subscribe(message, terms)
 
-    async def _subscribe(self, message: Message, wanted: Wanted) -> Lease:
+    async def _subscribe(self, message: Message, terms: Terms) -> Lease:
         asked = now()
-        values = requests.subscription(self._dialect, message, wanted, asked)
+        values = requests.subscription(self._dialect, message, terms, asked)
         answer = await self._ask(message, self._endpoint, values)
         manager = answer.endpoint("subscription")
         granted = lease(manager.address, answer.text("expires"), now(), answer.text("now"), manager.reference)
         if message.answer is None or requests.has(message.answer, "expires"):
             return granted
-        return await self._told_later(granted, as_time(wanted.expires, asked))
+        return await self._read_later(granted, as_time(terms.expires, asked))
 
-    async def _told_later(self, granted: Lease, asked: str) -> Lease:
+    async def _read_later(self, granted: Lease, asked: str) -> Lease:
         """The drafts of WS-Notification do not answer what was granted, which may be less than what was asked for.
 
         It is a property of the subscription; what was asked for counts only where that cannot be read.
         """
         try:
-            expires, told_now = await self._times(granted)
+            expires, their_now = await self._times(granted)
         except ClientError as error:
             if isinstance(error, Unreachable):
                 raise
-            expires, told_now = asked, ""
-        return lease(granted.address, expires, now(), told_now, granted.reference)
+            expires, their_now = asked, ""
+        return lease(granted.address, expires, now(), their_now, granted.reference)
 
     async def renew(self, lease_: Lease, expires: str) -> Lease:
         message = requests.needed(self._dialect, "Renew")
@@ -91,8 +118,8 @@ class SoapSpeech:
         names = tuple(Expression(f"{_REQUEST}:{each}", "", ((_REQUEST, namespace),)) for each in _TIMES)
         values: dict[str, Value] = {"property": names, "name": names[0], "prefix": namespace}
         content = (await self._manage(message, lease_, values)).content
-        expires, told_now = (_text_below(content, each) for each in _TIMES)
-        return expires, told_now
+        expires, their_now = (_text_below(content, each) for each in _TIMES)
+        return expires, their_now
 
     async def pause(self, lease_: Lease) -> None:
         await self._manage(requests.needed(self._dialect, "Pause"), lease_, {})
@@ -103,15 +130,15 @@ class SoapSpeech:
     async def unsubscribe(self, lease_: Lease) -> None:
         await self._manage(requests.needed(self._dialect, "Unsubscribe"), lease_, {})
 
-    async def create_pull_point(self, wanted: Wanted) -> PullPoint:
+    async def create_pull_point(self, terms: Terms) -> PullPoint:
         """One that feeds itself, or a mailbox and a subscription that fills it (WSN 1.3 s5)."""
         message = requests.own_pull_point(self._dialect)
         if message is not None:
-            return _point(await self._subscribe(message, wanted))
+            return _point(await self._subscribe(message, terms))
         answer = await self._ask(requests.needed(self._dialect, "CreatePullPoint"), self._endpoint, {})
         manager = answer.endpoint("subscription")
         point = Lease(manager.address, reference=manager.reference)
-        return _point(point, await self.subscribe(replace(wanted, consumer=manager.address)))
+        return _point(point, await self.subscribe(replace(terms, consumer=manager.address)))
 
     async def pull(self, point: Lease, limit: int, wait: float) -> Sequence[Notification]:
         message = requests.needed(self._dialect, "Pull")
@@ -127,7 +154,7 @@ class SoapSpeech:
 
     async def _pulled(self, message: Message, point: Lease, values: dict[str, Value]) -> Sequence[Notification]:
         answer = await self._manage(message, point, values)
-        return reading.pulled(self._dialect, answer.content, now())
+        return notifications.pulled(self._dialect, answer.content, now())
 
     async def destroy_pull_point(self, point: Lease) -> None:
         own = requests.own_pull_point(self._dialect) is not None
@@ -139,7 +166,7 @@ class SoapSpeech:
     async def current_message(self, topic: Topic) -> Notification:
         message = requests.needed(self._dialect, "GetCurrentMessage")
         answer = await self._ask(message, self._endpoint, {"topic": requests.topic_path(self._dialect, topic)})
-        return reading.current(self._dialect, answer.body, answer.content, topic, now())
+        return notifications.current(self._dialect, answer.body, answer.content, topic, now())
 
     async def register_publisher(
         self, publisher: str, topics: Sequence[Topic], demand: bool, expires: str
@@ -158,14 +185,25 @@ class SoapSpeech:
         message = requests.needed(self._dialect, "DestroyRegistration")
         await self._ask(message, Endpoint(registration.address, registration.reference), {})
 
-    async def _manage(self, message: Message, lease_: Lease, values: dict[str, Value]) -> Said:
+    async def _manage(self, message: Message, lease_: Lease, values: dict[str, Value]) -> AnswerEntries:
         return await self._ask(message, Endpoint(lease_.address, lease_.reference), values)
 
-    async def _ask(self, message: Message, to: str | Endpoint, values: dict[str, Value]) -> Said:
+    async def _ask(self, message: Message, to: str | Endpoint, values: dict[str, Value]) -> AnswerEntries:
         """A request of the dialect's own, and the entries of its answer."""
         headers, body = requests.request(self._dialect, message, to, values, self._version)
         url = to if isinstance(to, str) else to.address
-        return said(message, await self._connection.post_soap(url, headers, body))
+        return _entries(message, await self._connection.post_soap(url, headers, body))
+
+
+def _entries(message: Message, body: bytes) -> AnswerEntries:
+    answer = message.answer
+    try:
+        content = open_envelope(body).content if body else None
+        if answer is None or content is None:
+            return AnswerEntries(body, content, None)
+        return AnswerEntries(body, content, read_entries(content, answer.entries))
+    except Refusal as problem:
+        raise ClientError(f"the answer cannot be read: {problem.text}") from None
 
 
 def _asking_times(dialect: Dialect) -> Message | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from tocsin.client.answers import ClientError
+from tocsin.client.errors import ClientError
 from tocsin.client.values import Ended
 from tocsin.markup import xml
 from tocsin.mediation.ce import cloudevents
@@ -16,7 +16,7 @@ from tocsin.mediation.soap import addressing, soap
 from tocsin.mediation.soap.entries import read_entries
 from tocsin.mediation.soap.payloads import payload_of
 from tocsin.mediation.soap.soap import Envelope
-from tocsin.mediation.topics import PUBLISH_DOOR
+from tocsin.model import paths
 from tocsin.model.identity import Instant, MessageId, Node, Pairs
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
@@ -162,4 +162,4 @@ def _read(record: Accepted) -> tuple[Notification, ...]:
 
 def _record(dialect: str, headers: Pairs, body: bytes, when: Instant) -> Accepted:
     """Where a message has no id, one is made up from this cause."""
-    return Accepted(NOWHERE, when, PUBLISH_DOOR, dialect, headers, None, str(uuid.uuid4()), body)
+    return Accepted(NOWHERE, when, paths.PUBLISH, dialect, headers, None, str(uuid.uuid4()), body)

@@ -4,55 +4,57 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from tocsin.client.answers import ClientError, Unreachable
 from tocsin.client.connection import now
-from tocsin.client.speech import Speech
-from tocsin.client.values import Lease, Wanted
+from tocsin.client.errors import ClientError, Unreachable
+from tocsin.client.json_binding import JsonBinding
+from tocsin.client.soap_binding import SoapBinding
+from tocsin.client.values import Lease, Terms
 from tocsin.mediation import times
 from tocsin.model.refusal import Refusal
 
 LATER = 1.0  # seconds until the next try at least
+Binding = JsonBinding | SoapBinding
 Renew = Callable[[Lease], Awaitable[Lease]]
 Gone = Callable[[str], Awaitable[None]]
 
 
-class Held:
+class KeptLease:
     """A subscription as it stands now: renewals replace the lease, and notices of an end are compared with it."""
 
-    def __init__(self, speech: Speech) -> None:
+    def __init__(self, binding: Binding) -> None:
         self.lease, self.over = Lease(""), asyncio.Event()
-        self._speech = speech
+        self._binding = binding
         self._excused = False  # the broker could not be reached since it last knew the subscription
 
     @contextlib.asynccontextmanager
-    async def kept(self, wanted: Wanted, gone: Gone) -> AsyncIterator[Lease]:
+    async def kept(self, terms: Terms, gone: Gone) -> AsyncIterator[Lease]:
         """Until the way out, or until it is over; `gone` is called when the broker no longer knows it."""
-        self.lease = await self._speech.subscribe(wanted)
+        self.lease = await self._binding.subscribe(terms)
         try:
-            async with _running(_renew(lambda held: self._renewed(held, wanted, gone), self.lease, self.over)):
+            async with _running(_renew(lambda held: self._renewed(held, terms, gone), self.lease, self.over)):
                 yield self.lease
         finally:
             if not self.over.is_set():
                 with contextlib.suppress(ClientError):
-                    await self._speech.unsubscribe(self.lease)
+                    await self._binding.unsubscribe(self.lease)
 
-    async def _renewed(self, held: Lease, wanted: Wanted, gone: Gone) -> Lease:
+    async def _renewed(self, held: Lease, terms: Terms, gone: Gone) -> Lease:
         try:
-            self.lease = await self._speech.renew(held, wanted.expires)
+            self.lease = await self._binding.renew(held, terms.expires)
         except Unreachable:
             self._excused = True
             raise
         except ClientError as error:
             if self.over.is_set() or not error.refused or await self._stands(held):
                 raise
-            self.lease = await self._again(held, wanted, gone, error)
+            self.lease = await self._again(held, terms, gone, error)
         self._excused = False
         return self.lease
 
     async def _stands(self, held: Lease) -> bool:
         """Whether a renewal was refused for another reason than that there is nothing to renew."""
         try:
-            await self._speech.status(held)
+            await self._binding.status(held)
         except Unreachable:
             self._excused = True
             raise
@@ -60,11 +62,11 @@ class Held:
             return False
         return True
 
-    async def _again(self, held: Lease, wanted: Wanted, gone: Gone, why: ClientError) -> Lease:
+    async def _again(self, held: Lease, terms: Terms, gone: Gone, why: ClientError) -> Lease:
         """What got lost is made again, but what vanished though we renewed it in time was ended on purpose."""
         if self._excused or _ran_out(held):
             try:
-                return await self._speech.subscribe(wanted)
+                return await self._binding.subscribe(terms)
             except ClientError as error:
                 if not error.refused:
                     raise
@@ -82,8 +84,8 @@ def _ran_out(lease: Lease) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def renewed(speech: Speech, lease: Lease, expires: str) -> AsyncIterator[None]:
-    async with _running(_renew(lambda held: speech.renew(held, expires), lease, asyncio.Event())):
+async def renewed(binding: Binding, lease: Lease, expires: str) -> AsyncIterator[None]:
+    async with _running(_renew(lambda held: binding.renew(held, expires), lease, asyncio.Event())):
         yield
 
 

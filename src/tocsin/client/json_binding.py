@@ -1,0 +1,129 @@
+"""A dialect that is not SOAP, such as CloudEvents: everything but publishing goes by the JSON API."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from tocsin.client import filters, notifications, requests
+from tocsin.client.api import below
+from tocsin.client.connection import Connection, now
+from tocsin.client.errors import ClientError
+from tocsin.client.resources import PullPoints, Registrations, Subscriptions, Topics
+from tocsin.client.values import Lease, PullPoint, Registration, Status, Terms, lease
+from tocsin.documents.pull_points import PullPointDocument, PullPointRequest
+from tocsin.documents.registrations import RegisterRequest
+from tocsin.documents.subscriptions import StartRequest, SubscribeRequest, SubscriptionDocument
+from tocsin.mediation.rules import Dialect
+from tocsin.model import paths
+from tocsin.model.names import Topic
+from tocsin.model.notification import Notification
+
+_PLACES = {
+    "subscriptions": paths.SUBSCRIPTIONS,
+    "pullpoints": paths.PULL_POINTS,
+    "registrations": paths.REGISTRATIONS,
+}
+
+
+class JsonBinding:
+    def __init__(self, connection: Connection, dialect: Dialect) -> None:
+        self._connection, self._dialect = connection, dialect
+        self._subscriptions, self._pull_points = Subscriptions(connection, None), PullPoints(connection, None)
+        self._topics, self._registrations = Topics(connection, None), Registrations(connection, None)
+
+    def address_of(self, name: str, what: str = "subscriptions") -> str:
+        return self._connection.broker + below(_PLACES[what], name)
+
+    async def publish(self, notification: Notification) -> None:
+        url, (headers, body) = requests.publication(self._dialect, notification, self._connection.broker)
+        await self._connection.request("POST", url, headers, body)
+
+    async def subscribe(self, terms: Terms) -> Lease:
+        if terms.end_to:
+            raise ClientError(f"{self._dialect.title} has no place for end_to: the API tells how a subscription stands")
+        request = SubscribeRequest(
+            terms.consumer,
+            self._dialect.name,
+            _mode(terms),
+            **_terms(terms),
+            secret=terms.secret or None,
+            consent=terms.consent,
+            together=terms.together if terms.together != 1 else None,
+            thin=terms.thin,
+        )
+        return self._lease(await self._subscriptions.create(request))
+
+    async def renew(self, held: Lease, expires: str) -> Lease:
+        """A pull point is a subscription too; only messages are pulled elsewhere."""
+        renewed = self._lease(await self._subscriptions.renew(held.id, expires))
+        return _point(renewed, held.address) if isinstance(held, PullPoint) else renewed
+
+    async def status(self, held: Lease) -> Status:
+        found = await self._subscriptions.get(held.id)
+        return Status(found.expires or "", found.state, found.reason)
+
+    async def pause(self, held: Lease) -> None:
+        await self._subscriptions.pause(held.id)
+
+    async def resume(self, held: Lease) -> None:
+        await self._subscriptions.resume(held.id)
+
+    async def unsubscribe(self, held: Lease) -> None:
+        await self._subscriptions.remove(held.id)
+
+    async def create_pull_point(self, terms: Terms) -> PullPoint:
+        made = self._lease(await self._pull_points.create(PullPointRequest(**_terms(terms))))
+        return _point(made, self.address_of(made.id, "pullpoints"))
+
+    async def pull(self, point: Lease, limit: int, wait: float) -> Sequence[Notification]:
+        page = await self._pull_points.messages(point.id, limit=limit, wait=wait)
+        return notifications.events([each.event for each in page.items], now())
+
+    async def destroy_pull_point(self, point: Lease) -> None:
+        await self._pull_points.remove(point.id)
+
+    async def current_message(self, topic: Topic) -> Notification:
+        found = await self._topics.current(str(topic))
+        return notifications.events([found.event], now())[0]
+
+    async def register_publisher(
+        self, publisher: str, topics: Sequence[Topic], demand: bool, expires: str
+    ) -> Registration:
+        request = RegisterRequest(publisher or None, [*map(str, topics)], demand, expires or None)
+        found = await self._registrations.create(request)
+        return Registration(self.address_of(found.id, "registrations"), self._connection.broker + paths.EVENTS)
+
+    async def destroy_registration(self, registration: Registration) -> None:
+        await self._registrations.remove(registration.id)
+
+    def _lease(self, found: SubscriptionDocument | PullPointDocument) -> Lease:
+        return lease(self.address_of(found.id), found.expires or "", now())
+
+
+def _terms(terms: Terms) -> dict[str, Any]:
+    """What subscriptions and pull points have in common."""
+    return {
+        "topic": terms.topic or None,
+        "topic_dialect": terms.topic_dialect,
+        "namespaces": dict(terms.namespaces),
+        "filters": filters.documents(terms),
+        "expires": terms.expires or None,
+        "start": _start(terms.start),
+        "graph": terms.deliver_as or None,
+        "bindings": terms.bindings,
+    }
+
+
+def _mode(terms: Terms) -> Literal["structured", "binary", "batched"]:
+    if terms.mode == "batched" or terms.together > 1:
+        return "batched"
+    return "binary" if terms.raw else "structured"
+
+
+def _start(start: int | str | None) -> StartRequest | None:
+    if start is None:
+        return None
+    return StartRequest(offset=start) if isinstance(start, int) else StartRequest(time=start)
+
+
+def _point(own: Lease, address: str) -> PullPoint:
+    return PullPoint(address, own.expires, own.seconds)
