@@ -65,7 +65,7 @@ class Node:
         self.saved = 0
 
     def page(self, after: str, limit: int, seen: Any = None) -> Sequence[Subscription]:
-        standing = sorted(self.store.current(), key=lambda each: each.id)
+        standing = sorted(self.store.past.subscriptions(), key=lambda each: each.id)
         return [each for each in standing if each.id > after and (seen is None or seen(each))][:limit]
 
     async def save(self) -> None:

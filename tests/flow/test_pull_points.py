@@ -9,7 +9,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.pipeline.hop import RecordResult, hop
 from tocsin.store.codec import encode
-from tocsin.store.declarations import Along
+from tocsin.store.past import Along
 
 HOME = "/broker/pullpoints/box"
 

@@ -81,7 +81,7 @@ def test_a_snapshot_that_cannot_be_read_is_passed_over(recorder: "Recorder") -> 
     with closing(AsOf(*open_store(recorder.data), folder)) as standing:
         standing.bring_to(end)
         with closing(open_store(recorder.data)[0]) as store:
-            assert len(standing.flow) == len(store.state_as_of(end))
+            assert len(standing.flow) == len(store.past.subscriptions(end))
 
 
 def test_it_is_kept_for_the_next_task_until_the_node_moves(recorder: "Recorder") -> None:

@@ -44,7 +44,7 @@ async def by_queues(recorder: "Recorder") -> Places:
     with closing(store), closing(LogReader(recorder.data / "log")) as log, closing(Judges()) as judges:
         engine, found = EmbeddedEngine(Flow(base_url), store, log, judges, nobody), Places()
         for name in {each.subscription.id for each in recorder.records if isinstance(each, Changed)}:
-            after = (store.history(name)[0].subscription.since.offset, -1)
+            after = (store.past.history(name)[0].subscription.since.offset, -1)
             while page := await engine.backlog(SubscriptionId(name), after, 50):
                 found.setdefault(name, []).extend(entry.place for entry in page)
                 after = page[-1].place

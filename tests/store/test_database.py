@@ -45,13 +45,13 @@ def test_the_first_engine_owns_the_directory(path: Path) -> None:
 
 def test_a_change_applied_twice_counts_once(path: Path, changed: MakeChanged) -> None:
     store = Store.open(path)
-    assert (store.applied(), list(store.changes()), store.current()) == (0, [], [])
+    assert (store.applied(), list(store.past.changes()), store.past.subscriptions()) == (0, [], [])
     changes = [changed(3, "a", "active"), changed(7, "b", "active")]
     store.apply(changes)
     store.apply(changes[:1])
     store.apply([])
     assert store.applied() == 8
-    assert list(store.changes()) == changes
+    assert list(store.past.changes()) == changes
 
 
 def test_the_subscriptions_as_of_a_record(path: Path, changed: MakeChanged) -> None:
@@ -66,22 +66,24 @@ def test_the_subscriptions_as_of_a_record(path: Path, changed: MakeChanged) -> N
     store.apply(changes)
 
     def as_of(offset: int) -> list[tuple[str, str, int]]:
-        return [(each.id, each.state, each.since.offset) for each in store.state_as_of(offset)]
+        return [(each.id, each.state, each.since.offset) for each in store.past.subscriptions(offset)]
 
     assert as_of(1) == []
     assert as_of(2) == [("a", "active", 1)]
     assert as_of(5) == [("a", "active", 1), ("b", "active", 4)]
     assert as_of(7) == [("b", "active", 4), ("a", "paused", 6)]
     assert as_of(9) == [("b", "active", 4)]
-    assert store.current() == store.state_as_of(10) == [changes[1].subscription, changes[4].subscription]
-    assert list(store.changes(since=4, before=8)) == changes[1:3]
-    assert list(store.changes(since=9)) == changes[4:]
+    assert (
+        store.past.subscriptions() == store.past.subscriptions(10) == [changes[1].subscription, changes[4].subscription]
+    )
+    assert list(store.past.changes(since=4, before=8)) == changes[1:3]
+    assert list(store.past.changes(since=9)) == changes[4:]
 
 
 def test_many_changes_are_read_in_order_while_more_arrive(path: Path, changed: MakeChanged) -> None:
     store, changes = Store.open(path), [changed(number * 2, f"s{number}", "active") for number in range(2500)]
     store.apply(changes)
-    reading = store.changes(before=4500)
+    reading = store.past.changes(before=4500)
     assert next(reading) == changes[0]
     store.apply([changed(9999, "late", "active")])
     assert list(reading) == changes[1:2250]
@@ -98,7 +100,7 @@ def test_another_process_may_read_but_not_write(path: Path, changed: MakeChanged
         reader.set_meta("node", "x")
     reader.close()
     store.close()
-    assert len(Store.open(path, read_only=True).current()) == 1
+    assert len(Store.open(path, read_only=True).past.subscriptions()) == 1
 
 
 def test_progress_is_saved_whole(path: Path) -> None:
@@ -181,7 +183,7 @@ def test_threads_share_a_store(path: Path, changed: MakeChanged) -> None:
     def work(number: int) -> int:
         store.apply([changed(number, f"s{number}", "active")])
         store.save_progress(0, {SubscriptionId(str(number)): (number, 0)})
-        return len(store.current())
+        return len(store.past.subscriptions())
 
     with ThreadPoolExecutor(8) as pool:
         counts = list(pool.map(work, range(80)))

@@ -61,8 +61,8 @@ def test_as_of_any_record_it_is_what_the_log_says(store: Store, seed: int) -> No
     records = history(seed)
     store.apply(records)
     for offset in (0, *(each.at.offset + step for each in records for step in (0, 1)), 2000):
-        assert contents(store.known_as_of(offset)) == before(records, offset)
-    assert contents(store.known()) == before(records, 2000)
+        assert contents(store.past.catalogue(offset)) == before(records, offset)
+    assert contents(store.past.catalogue()) == before(records, 2000)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -71,7 +71,7 @@ def test_along_the_log_it_is_the_same(store: Store, seed: int) -> None:
     records, chance = history(seed), Random(seed)
     store.apply(records)
     start, stop = sorted(chance.sample(range(1000), 2))
-    known = store.known_along(start, stop)
+    known = store.past.catalogue_along(start, stop)
     for offset in sorted(chance.sample(range(start, stop), (stop - start) // 3)):
         assert contents(known.at(offset)) == before(records, offset)
 
@@ -80,19 +80,19 @@ def test_a_declaration_applied_twice_counts_once(store: Store) -> None:
     records = history(7, 20)
     store.apply(records)
     store.apply(records[3:9])
-    assert list(store.declarations()) == records
-    assert list(store.declarations(since=records[5].at.offset, before=records[9].at.offset)) == records[5:9]
+    assert list(store.past.declarations()) == records
+    assert list(store.past.declarations(since=records[5].at.offset, before=records[9].at.offset)) == records[5:9]
     assert store.applied() == records[-1].at.offset + 1
 
 
 def test_more_than_a_page_comes_in_order(store: Store) -> None:
     records = [declared(offset, Producer(f"p{offset}")) for offset in range(2500)]
     store.apply(records)
-    assert list(store.declarations()) == records
+    assert list(store.past.declarations()) == records
 
 
 def test_a_space_and_a_producer_of_one_name_are_two(store: Store) -> None:
     space, producer = InformationSpace("a", (Dimension("x", "string"),)), Producer("a")
     store.apply([declared(1, space), declared(2, producer), declared(3, Withdrawn("producer", "a"))])
-    known = store.known()
+    known = store.past.catalogue()
     assert (known.spaces, known.producers) == ({"a": space}, {})

@@ -11,7 +11,7 @@ from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.subscription import Position
-from tocsin.store import changes, dead_letters, progress
+from tocsin.store import dead_letters, past, progress
 from tocsin.store.current_messages import CurrentSaving
 from tocsin.store.database import Store
 from tocsin.store.errors import DatabaseFailed
@@ -108,7 +108,7 @@ def test_ended_points_leave_nothing_and_old_messages_go(path: Path) -> None:
 def test_a_database_of_the_first_format_gets_the_new_tables(path: Path) -> None:
     meta = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
     old = sqlite3.connect(path)
-    old.executescript(";".join((meta, changes.SCHEMA, progress.SCHEMA, dead_letters.SCHEMA)))
+    old.executescript(";".join((meta, past.CHANGES, progress.SCHEMA, dead_letters.SCHEMA)))
     old.execute("INSERT INTO meta VALUES ('node', 'n1')")
     old.execute("PRAGMA user_version=1")
     old.commit()

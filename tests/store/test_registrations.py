@@ -6,7 +6,7 @@ import pytest
 from tocsin.model.identity import Instant
 from tocsin.model.names import QName, Topic
 from tocsin.model.subscription import Endpoint, Form, Registration
-from tocsin.store import changes, dead_letters, progress
+from tocsin.store import dead_letters, past, progress
 from tocsin.store.database import Store
 from tocsin.store.registrations import Registered
 
@@ -54,7 +54,7 @@ def test_a_declared_namespace_is_kept_as_it_came(path: Path) -> None:
 def test_a_database_from_before_there_were_registrations_opens(path: Path) -> None:
     connection = sqlite3.connect(path)
     meta = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
-    connection.executescript(";".join((meta, changes.SCHEMA, progress.SCHEMA, dead_letters.SCHEMA)))
+    connection.executescript(";".join((meta, past.CHANGES, progress.SCHEMA, dead_letters.SCHEMA)))
     connection.execute("INSERT INTO meta VALUES ('node', 'n1')")
     connection.execute("PRAGMA user_version = 1")
     connection.commit()

@@ -7,7 +7,7 @@ import pytest
 from tocsin.model.access import Account, Principal, Right
 from tocsin.model.refusal import Refusal
 from tocsin.model.topics import parse_topic_expression
-from tocsin.store import changes, dead_letters, progress
+from tocsin.store import dead_letters, past, progress
 from tocsin.store.database import Store
 from tocsin.store.users import NoSuchUser, UserExists, token_hash
 
@@ -77,7 +77,7 @@ def test_tokens_are_not_in_the_file_and_the_file_is_the_owners(path: Path) -> No
 def test_a_directory_of_the_first_format_opens_with_what_it_had(path: Path) -> None:
     meta = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
     old = sqlite3.connect(path)
-    old.executescript(";".join((meta, changes.SCHEMA, progress.SCHEMA, dead_letters.SCHEMA)))
+    old.executescript(";".join((meta, past.CHANGES, progress.SCHEMA, dead_letters.SCHEMA)))
     old.execute("INSERT INTO meta VALUES ('node', 'n1')")
     old.execute("PRAGMA user_version=1")
     old.commit()

@@ -49,7 +49,7 @@ def test_the_log_has_each_producers_order(left: Left) -> None:
 
 def test_what_was_subscribed_stands_and_what_was_ended_does_not(left: Left) -> None:
     store = Store.open(left.data / "tocsin.db", read_only=True)
-    standing = {str(each.id) for each in store.current()}
+    standing = {str(each.id) for each in store.past.subscriptions()}
     store.close()
     assert left.subscribed.keys() - left.ended <= standing
     assert not left.ended & standing

@@ -137,7 +137,7 @@ class _Opening:
         stack.push_async_callback(tcp.close)
         judges = Judges(settings.limits.filter_seconds)
         stack.callback(judges.close)
-        current = store.current()
+        current = store.past.subscriptions()
         self._journal = journal = Journal(_name(store), log)
         # What the deliverer asks for is made after it, because all of that offers to it.
         self.deliverer = deliverer = Deliverer(
@@ -160,7 +160,7 @@ class _Opening:
         notices = EndNotices(deliverer)
         standing = StandingSubscriptions(journal, current, notices, base_url, now)
         consumers = Consumers(settings, base_url, store, standing, http, deliverer)
-        declarations = Declarations(journal, store.known(), standing, now, report)
+        declarations = Declarations(journal, store.past.catalogue(), standing, now, report)
         feeding = Feeding(base_url, judges, settlement.unjudged, settlement.unwritten, failures.delivered)
         mailboxes = Mailboxes(store, reader, settings, now, feeding)
         self._suspension = Suspension(standing, notices, mailboxes, base_url, now)

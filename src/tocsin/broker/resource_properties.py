@@ -58,5 +58,5 @@ class ResourceProperties:
         return replace(subscription, consumer=replace(consumer, address=f"{self._base_url}{consumer.address}"))
 
     def _created(self, subscription: str) -> Instant | None:
-        history = self._store.history(SubscriptionId(subscription))
+        history = self._store.past.history(SubscriptionId(subscription))
         return history[0].when if history else None

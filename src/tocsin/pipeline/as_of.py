@@ -18,9 +18,9 @@ from tocsin.model.subscription import Position, Subscription
 from tocsin.pipeline.errors import PipelineError
 from tocsin.store import snapshots
 from tocsin.store.database import Store
-from tocsin.store.declarations import Along
 from tocsin.store.errors import StoreError
 from tocsin.store.judge.judge import FILTER_SECONDS, SECONDS, ProcessJudge
+from tocsin.store.past import Along
 from tocsin.store.places import Places
 
 LEAST = 1_000  # changes of subscriptions; fewer are taken as quickly from the database
@@ -32,10 +32,10 @@ def keep_up(data: Path, offset: int, least: int = LEAST) -> Path | None:
     places = Places(data)
     with closing(Store.open(places.database, read_only=True)) as store:
         last = snapshots.newest(places.compiled, offset)
-        since = store.count_changes(since=0 if last is None else last[0], before=offset)
-        if since < max(least, 0 if last is None else store.count_changes(since=0, before=last[0]) // PART):
+        since = store.past.count_changes(since=0 if last is None else last[0], before=offset)
+        if since < max(least, 0 if last is None else store.past.count_changes(since=0, before=last[0]) // PART):
             return None
-        snapshot = compiled(store.state_as_of(offset), store.known_as_of(offset))
+        snapshot = compiled(store.past.subscriptions(offset), store.past.catalogue(offset))
         return snapshots.save(places.compiled, snapshot, offset)
 
 
@@ -45,7 +45,7 @@ def flow_over(folder: Path, offset: int, store: Store, base_url: str, judge: Jud
     if found is None:
         return None
     made, path = found
-    known = store.known_as_of(made)
+    known = store.past.catalogue(made)
     try:
         base = Compiled(snapshots.load(path), known)
     except (StoreError, ValueError):  # of other rules than today's, or taken away meanwhile
@@ -95,8 +95,8 @@ class AsOf:
             found = flow_over(self._compiled, offset, self._store, self._base_url, self._judge)
             if found is not None:
                 return found
-        flow = Flow(self._base_url, self._store.known_as_of(offset), self._judge)
-        for subscription in self._store.state_as_of(offset):
+        flow = Flow(self._base_url, self._store.past.catalogue(offset), self._judge)
+        for subscription in self._store.past.subscriptions(offset):
             flow.apply(subscription)
         return flow, offset
 
@@ -107,7 +107,7 @@ class AsOf:
         return new and subscription.since.offset < change.at.offset
 
     def known_along(self, start: int, stop: int) -> Along:
-        return self._store.known_along(start, stop)
+        return self._store.past.catalogue_along(start, stop)
 
     def step(self, offset: int, change: Subscription | Declaration | None) -> None:
         """Past the record at that offset, and what it changed."""
@@ -122,16 +122,18 @@ class AsOf:
             self.flow.declare(change)
 
     def _records(self, before: int) -> Iterator[Changed | Declared]:
-        changes = self._store.changes(since=self._at, before=before)
-        return merge(changes, self._store.declarations(since=self._at, before=before), key=lambda each: each.at.offset)
+        changes = self._store.past.changes(since=self._at, before=before)
+        return merge(
+            changes, self._store.past.declarations(since=self._at, before=before), key=lambda each: each.at.offset
+        )
 
 
 class Frozen:
     """What stands and is declared before one record, for all records: as if it had been there from the beginning."""
 
     def __init__(self, store: Store, base_url: str, offset: int) -> None:
-        self.flow = Flow(base_url, store.known_as_of(offset), _judge_for(store))
-        for each in store.state_as_of(offset):
+        self.flow = Flow(base_url, store.past.catalogue(offset), _judge_for(store))
+        for each in store.past.subscriptions(offset):
             self.flow.apply(replace(each, since=Position(each.since.node, 0)))
 
     def bring_to(self, offset: int) -> None:

@@ -17,8 +17,8 @@ from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.subscription import Subscription
 from tocsin.pipeline.as_of import SubscriptionState
 from tocsin.store.codec import Undecodable, decode, is_change
-from tocsin.store.declarations import Along
 from tocsin.store.log.reader import LogReader
+from tocsin.store.past import Along
 
 _decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 

@@ -1,22 +1,19 @@
 """The node's database beside the log: what it must remember and cannot read from the log at once."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Literal, Self
 
-from tocsin.matching.catalogue import Catalogue
-from tocsin.model.declarations import Declaration
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed, Declared
-from tocsin.model.subscription import Position, Subscription
+from tocsin.model.subscription import Position
 from tocsin.store import (
-    changes,
     consents,
     current_messages,
     dead_letters,
-    declarations,
     implicit,
+    past,
     progress,
     pull_points,
     registrations,
@@ -27,13 +24,12 @@ from tocsin.store import (
 )
 from tocsin.store.connection import Connection
 from tocsin.store.dead_letters import DeadLetter
-from tocsin.store.declarations import Along
 from tocsin.store.errors import EngineMismatch
 
 Engine = Literal["embedded", "spark"]
 _META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
 _SCHEMA = (
-    ";".join((_META, changes.SCHEMA, progress.SCHEMA, dead_letters.SCHEMA)),
+    ";".join((_META, past.CHANGES, progress.SCHEMA, dead_letters.SCHEMA)),
     ";".join((secrets.SCHEMA, consents.SCHEMA)),
     ";".join((registrations.SCHEMA, topic_namespaces.SCHEMA)),
     ";".join((pull_points.SCHEMA, current_messages.SCHEMA)),
@@ -41,7 +37,7 @@ _SCHEMA = (
     consents.ADDRESSES,
     implicit.SCHEMA,
     requests.SCHEMA,
-    declarations.SCHEMA,
+    past.DECLARATIONS,
 )
 
 
@@ -52,7 +48,7 @@ class Store:
         self._connection = connection
         self.registrations = registrations.RegistrationTable(connection)
         self.topic_namespaces = topic_namespaces.TopicNamespaceTable(connection)
-        self._recent = declarations.Recent(connection)
+        self.past = past.Past(connection)
         self._saving = Lock()
         self._saved: progress.Cursors | None = None  # what the database has, once known
         self.secrets = secrets.Secrets(connection)
@@ -94,51 +90,11 @@ class Store:
     def apply(self, records: Sequence[Changed | Declared]) -> None:
         """What a power cut takes away here is read from the log again, from `applied` on."""
         with self._connection.write("NORMAL") as transaction:
-            changes.add(transaction, [each for each in records if isinstance(each, Changed)])
-            declarations.add(transaction, [each for each in records if isinstance(each, Declared)])
+            past.add(transaction, records)
 
     def applied(self) -> int:
         """Every change below it is here. Progress counts too: a record is matched only after the changes before it."""
-        return max(changes.end(self._connection), declarations.end(self._connection), self.progress()[0])
-
-    def changes(self, *, since: int = 0, before: int | None = None) -> Iterator[Changed]:
-        return changes.between(self._connection, since, before)
-
-    def count_changes(self, *, since: int, before: int) -> int:
-        return changes.count(self._connection, since, before)
-
-    def history(self, subscription: SubscriptionId) -> list[Changed]:
-        """All that became of one subscription, in order."""
-        return changes.of(self._connection, subscription)
-
-    def is_first(self, change: Changed) -> bool:
-        """Whether the subscription was nothing before that change."""
-        history = self.history(change.subscription.id)
-        return not history or history[0].at.offset >= change.at.offset
-
-    def state_as_of(self, offset: int) -> list[Subscription]:
-        """The subscriptions that a record at that offset meets; those ended are left out, those expired are not."""
-        return changes.as_of(self._connection, offset)
-
-    def current(self) -> list[Subscription]:
-        return changes.as_of(self._connection, None)
-
-    def declarations(self, *, since: int = 0, before: int | None = None) -> Iterator[Declared]:
-        return declarations.between(self._connection, since, before)
-
-    def declared_as_of(self, offset: int) -> list[Declaration]:
-        return declarations.as_of(self._connection, offset)
-
-    def known_as_of(self, offset: int) -> Catalogue:
-        """What was declared, as a record at that offset meets it."""
-        return self._recent.as_of(offset)
-
-    def known_along(self, start: int, stop: int) -> Along:
-        """For who reads the log from one record up to another."""
-        return Along(self.known_as_of(start), self.declarations(since=start, before=stop))
-
-    def known(self) -> Catalogue:
-        return Catalogue(declarations.as_of(self._connection, None))
+        return max(self.past.end(), self.progress()[0])
 
     def save_progress(
         self,

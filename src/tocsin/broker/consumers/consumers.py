@@ -87,7 +87,7 @@ class Consumers:
         """How many notifications it takes in one message; the store may know of it before we are told."""
         found = self._standing.by_id.get(subscription)
         if found is None and subscription.isalnum():
-            history = self._store.history(subscription)
+            history = self._store.past.history(subscription)
             found = history[-1].subscription if history else None
         return 1 if found is None else found.form.together
 

@@ -1,6 +1,5 @@
 """Dead letters that could not be written are written again from the log, when they are tried again."""
 
-from bisect import bisect_right
 from typing import NamedTuple
 
 import msgspec
@@ -63,7 +62,7 @@ class Remaker:
     def _known(self, said: Notification, subscription: Subscription) -> Catalogue | None:
         """As it was then, where the form of the message goes with it."""
         form = subscription.form
-        return self._store.known_as_of(said.at.offset) if form.graph or form.bindings else None
+        return self._store.past.catalogue(said.at.offset) if form.graph or form.bindings else None
 
     def _notification(self, delivery: Delivery) -> Notification | None:
         offset = delivery.at.offset
@@ -74,6 +73,5 @@ class Remaker:
 
     def _subscription(self, delivery: Delivery) -> Subscription | None:
         """As its notification met it; one that subscribed from before it was there, as it was at first."""
-        history = self._store.history(delivery.match.subscription)
-        place = bisect_right([change.at.offset for change in history], delivery.at.offset)
-        return history[max(0, place - 1)].subscription if history else None
+        history = self._store.past.history(delivery.match.subscription)
+        return history.state_at(delivery.at.offset) if history else None

@@ -1,7 +1,6 @@
 """The embedded engine: this node matches by itself, and a queue is a window on its log."""
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple, cast
@@ -25,6 +24,7 @@ from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN, Judges
 from tocsin.store.log.reader import LogReader
 from tocsin.store.paging import PAGE_BYTES, Stretch, until_bytes
+from tocsin.store.past import History
 
 Wanted = tuple[Notification, Subscription]
 
@@ -64,16 +64,16 @@ class EmbeddedEngine:
         self._saved: tuple[int, dict[SubscriptionId, Place]] | None = None
         matched_to, self._cursors = store.progress()
         self.matched_to = max(matched_to, reader.start())
-        for what in store.declared_as_of(self.matched_to):
+        for what in store.past.declared(self.matched_to):
             flow.declare(what)
-        for subscription in store.state_as_of(self.matched_to):
+        for subscription in store.past.subscriptions(self.matched_to):
             if pulled_by(subscription) is None:
                 judges.in_loop.expect(subscription.filters)
                 flow.apply(subscription)
 
     def start(self) -> None:
         """When the deliverer may send."""
-        for subscription in self._store.current():
+        for subscription in self._store.past.subscriptions():
             turn(self.deliverer, subscription)
         for name, place in self._cursors.items():
             self.deliverer.seed(name, place)
@@ -108,7 +108,7 @@ class EmbeddedEngine:
         subscription = change.subscription
         if subscription.since.offset >= change.at.offset or subscription.id in self._flow:
             return False
-        return self._store.is_first(change)
+        return self._store.past.is_first(change)
 
     def arrived(self, arrived: Arrival) -> None:
         offer, begin, offset = self.deliverer.offer, self._judges.in_loop.begin, arrived.offset
@@ -183,26 +183,27 @@ class EmbeddedEngine:
     ) -> tuple[list[Entry], int, int]:
         """What is wanted of a page, where the page ends, and where the log does."""
         end = self._reader.end()  # before the history: the changes below it are in the store
-        history = self._store.history(subscription)
+        history = self._store.past.history(subscription)
         start = max(start, self._reader.start())
         page = Stretch(min(start + PAGE, end))
         wanted = (_entry(subscription, each) for each in self._wanted(history, start, page))
         following = islice((entry for entry in wanted if entry.place > after), limit)
         return list(until_bytes(following, PAGE_BYTES, lambda entry: entry.weight)), page.stop, end
 
-    def _wanted(self, history: Sequence[Changed], start: int, page: Stretch) -> Iterator[Wanted | Unjudged]:
+    def _wanted(self, history: History, start: int, page: Stretch) -> Iterator[Wanted | Unjudged]:
         """What one subscription wants of the log, each notification as of the state it met.
 
         What was there before it meets its first state; whether it wants any of that, its beginning says.
         """
-        offsets, known = [change.at.offset for change in history], self._store.known_along(start, page.stop)
+        known = self._store.past.catalogue_along(start, page.stop)
         for offset, payload in page.of(self._reader.kept_frames(start, page.stop)):
             record = decode(payload)
-            state = max(0, bisect_right(offsets, offset) - 1)
-            if not history or not isinstance(record, Accepted) or pulled_by(history[state].subscription) is not None:
+            if not history or not isinstance(record, Accepted):
+                continue
+            wanting = history.state_at(offset)
+            if pulled_by(wanting) is not None:
                 continue
             for notification in matchable(record):
-                wanting = history[state].subscription
                 try:
                     if matches(wanting, notification, known.at(offset), self._judges.aside, self._flow.base_url):
                         yield notification, wanting

@@ -30,11 +30,11 @@ class OutboxEngine:
         self._last_row = 0
         self._behind = True
         self._settled: list[int] = []
-        self._standing = {each.id for each in store.current()}
+        self._standing = {each.id for each in store.past.subscriptions()}
 
     def start(self) -> None:
         """When the deliverer may send."""
-        for subscription in self._store.current():
+        for subscription in self._store.past.subscriptions():
             turn(self.deliverer, subscription)
 
     def followers(self) -> Sequence[Follower]:
@@ -119,7 +119,7 @@ class OutboxEngine:
 
     def _stands(self, subscription: SubscriptionId) -> bool:
         """The store is ahead of what we were told: it has a change before Spark can see it."""
-        history = self._store.history(subscription)
+        history = self._store.past.history(subscription)
         return bool(history) and history[-1].subscription.state != "ended"
 
 

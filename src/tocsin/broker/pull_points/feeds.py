@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -135,7 +134,7 @@ class Feeds:
         subscription = change.subscription
         if subscription.since.offset >= change.at.offset or subscription.id in self._standing:
             return False
-        return self._store.is_first(change)
+        return self._store.past.is_first(change)
 
     def resume(self, progress: Progress) -> None:
         for name in list(self.lagging):
@@ -199,8 +198,8 @@ class Feeds:
 
         What is older than the subscription meets its first state.
         """
-        history = self._store.history(SubscriptionId(name))
-        offsets, known = [change.at.offset for change in history], self._store.known_along(start, stop)
+        history = self._store.past.history(SubscriptionId(name))
+        known = self._store.past.catalogue_along(start, stop)
         page = Stretch(stop)
         found: list[Found] = []
         left = PAGE_BYTES
@@ -208,7 +207,7 @@ class Feeds:
             for offset, payload in page.of(reader.kept_frames(start, stop)):
                 if is_change(payload) or not isinstance(record := decode(payload), Accepted):
                     continue
-                state = history[max(0, bisect_right(offsets, offset) - 1)].subscription
+                state = history.state_at(offset)
                 wanted = list(self._wanted_by(state, matchable(record), known.at(offset)))
                 if any(problem == CROWDED for _, problem in wanted):  # by others who read: it waits
                     return found, offset

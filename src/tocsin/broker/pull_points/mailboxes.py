@@ -72,9 +72,9 @@ class Mailboxes:
         """As the last saving left it; a follower of the log hears what came since."""
         self.pulled_to = self._saved_to = max(self._table.pulled_to() or 0, reader.start())
         self._before, self.feeds.lagging = {each.id: each for each in self._table.states()}, self._table.lagging()
-        for what in self._store.declared_as_of(self.pulled_to):
+        for what in self._store.past.declared(self.pulled_to):
             self.feeds.declare(what)
-        for subscription in self._store.state_as_of(self.pulled_to):
+        for subscription in self._store.past.subscriptions(self.pulled_to):
             if pulled_by(subscription) is not None:
                 self._begin(subscription)
                 self.feeds.stand(subscription)
@@ -217,9 +217,11 @@ class Mailboxes:
         """Without pull points nothing is saved, so the log since then may be long."""
         if self.feeds.any():
             return
-        later = (each for each in self._store.changes(since=self.pulled_to) if pulled_by(each.subscription) is not None)
+        later = (
+            each for each in self._store.past.changes(since=self.pulled_to) if pulled_by(each.subscription) is not None
+        )
         before, self.pulled_to = self.pulled_to, min(end, next((each.at.offset for each in later), end))
-        for declared in self._store.declarations(since=before, before=self.pulled_to):
+        for declared in self._store.past.declarations(since=before, before=self.pulled_to):
             self.feeds.declare(declared.what)
         self._note_progress()
 

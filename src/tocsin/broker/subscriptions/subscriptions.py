@@ -144,7 +144,7 @@ class Subscriptions:
 
     async def subscribe_again(self, notifier: str, ended: str) -> Subscription:
         """As its service was told until that ended, and from there on: what came since is not lost."""
-        history = await asyncio.to_thread(self._store.history, SubscriptionId(ended))
+        history = await asyncio.to_thread(self._store.past.history, SubscriptionId(ended))
         if not history:
             raise Refusal("unknown-subscription", f"there never was a subscription {ended!r}")
         last = history[-1]

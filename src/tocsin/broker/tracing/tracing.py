@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,6 +27,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.store.database import Store
 from tocsin.store.errors import StoreError
+from tocsin.store.past import History
 from tocsin.store.pull_points import PointState
 
 MOST_LOOKED_AT = 5_000  # subscriptions, for one page
@@ -117,8 +117,8 @@ class Traces:
         finally:
             self._waiting -= 1
 
-    def _history(self, subscription: str) -> list[Changed]:
-        history = self._store.history(SubscriptionId(subscription))
+    def _history(self, subscription: str) -> History:
+        history = self._store.past.history(SubscriptionId(subscription))
         if not history:
             raise Refusal("unknown-subscription", f"there never was a subscription {subscription[:80]!r}")
         return history
@@ -148,9 +148,9 @@ class Traces:
     def _explained(self, found: Logged, subscription: str) -> Account:
         return self._as_met(found, self._history(subscription), self._known(found))
 
-    def _may_want(self, found: Logged, history: Sequence[Changed], known: Catalogue) -> bool:
+    def _may_want(self, found: Logged, history: History, known: Catalogue) -> bool:
         """Sooner told than explained."""
-        met = history[_met_at(history, found)].subscription
+        met = history.state_at(found.notification.at.offset)
         if found.pull_point is not None:
             return met.id == found.pull_point
         try:
@@ -158,8 +158,8 @@ class Traces:
         except Undecided:
             return True
 
-    def _as_met(self, found: Logged, history: Sequence[Changed], known: Catalogue) -> Account:
-        at = _met_at(history, found)
+    def _as_met(self, found: Logged, history: History, known: Catalogue) -> Account:
+        at = history.met_by(found.notification.at.offset)
         subscription = history[at].subscription
         if found.pull_point is not None:
             return Account(subscription, _addressed(found.pull_point, subscription))
@@ -167,7 +167,7 @@ class Traces:
         return Account(subscription, explanation, remark=_remark(history, at, found.notification.at.offset))
 
     def _known(self, found: Logged) -> Catalogue:
-        return self._store.known_as_of(found.notification.at.offset)
+        return self._store.past.catalogue(found.notification.at.offset)
 
     async def _settle(self) -> None:
         """So that what was given up a moment ago is among the dead letters."""
@@ -249,11 +249,6 @@ def _fetched(state: PointState, number: int | None) -> tuple[Outcome, str]:
     if state.handed_to == state.overflowed:
         return "overflowed", f"the pull point was full; {state.overflowed:,} were lost so"
     return "not known", f"it was handed out, or is one of the {state.overflowed:,} that overflowed"
-
-
-def _met_at(history: Sequence[Changed], found: Logged) -> int:
-    """What was there before it meets its first state, as it does where the log is read for one."""
-    return max(0, bisect_right(history, found.notification.at.offset, key=lambda change: change.at.offset) - 1)
 
 
 def _addressed(pull_point: str, subscription: Subscription) -> Explanation:
