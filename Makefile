@@ -2,6 +2,8 @@
 SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
+# Where the environment forbids it, each process that a test starts would compile all of the source again.
+export PYTHONDONTWRITEBYTECODE :=
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -44,12 +46,16 @@ run: java $(WARM) ## the platform with its demo, until ^C or FOR=60s; ENGINE=spa
 	@$(TIMED) run - $(BIN)/tocsin up --demo $(if $(FOR),--for $(FOR)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PORT),--port $(PORT))
 
 .PHONY: test
-test: java $(WARM) ## every test (24 min)
-	@$(TIMED) test 1800 $(BIN)/pytest $(SIDE_BY_SIDE) $(TESTS)
+test: java $(WARM) ## what a change can break: real brokers, clients and Spark in brief (7 min)
+	@EFFORT=0.25 $(TIMED) test 600 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not long" $(TESTS)
+
+.PHONY: test-all
+test-all: java $(WARM) ## every test: kills, all clients, large Spark, many examples (20 min)
+	@$(TIMED) test-all 2400 $(BIN)/pytest $(SIDE_BY_SIDE) $(TESTS)
 
 .PHONY: test-fast
 test-fast: $(WARM) ## a quick look: no Spark, no broker processes, few examples (1 min)
-	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not spark and not kills and not broker and not clients" $(TESTS)
+	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not long and not spark and not kills and not broker and not clients" $(TESTS)
 
 .PHONY: check
 check: $(READY) ## lint, format, types, layers (2 min)

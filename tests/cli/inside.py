@@ -7,8 +7,10 @@ from typer.testing import CliRunner
 from tocsin.cli import application
 
 
-def inside(*arguments: str, check: bool = True, text: str | None = None) -> "subprocess.CompletedProcess[str]":
-    done = CliRunner().invoke(application, list(arguments), input=text, env={"COLUMNS": "120"})
+def inside(
+    *arguments: str, check: bool = True, text: str | None = None, **env: str
+) -> "subprocess.CompletedProcess[str]":
+    done = CliRunner().invoke(application, list(arguments), input=text, env={"COLUMNS": "120"} | env)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     assert not check or done.exit_code == 0, done.stderr

@@ -7,7 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import TOCSIN, tocsin
+from tests.cli.commands import TOCSIN
+from tests.cli.commands import process as tocsin
 
 
 @pytest.mark.spark
@@ -38,7 +39,7 @@ def test_ctrl_c_stops_it_cleanly_and_leaves_no_process(tmp_path: Path) -> None:
         while "delivered" not in process.stderr.readline():
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
-        _, words = process.communicate(timeout=100)
+        _, words = process.communicate(timeout=250)
     assert process.returncode == 0
     assert "summary" in words
     assert not _processes_on(tmp_path)
