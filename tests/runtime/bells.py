@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tocsin.model.identity import Instant, after
 from tocsin.model.refusal import Refusal
-from tocsin.routing.machine import Answer, Effect, Machine, Remember, Report, Send, SetTimer, Started, Woken
+from tocsin.routing.machine import Answer, Effect, Remember, Report, Send, SetTimer, Started, Woken
 from tocsin.runtime.family import Family
 from tocsin.store.connection import Connection
 from tocsin.store.machines import Codec, Letter, MachineTables
@@ -64,7 +64,7 @@ class Bell:
         return [Report(f"{self._name} is quiet")] if quiet_at <= now else [SetTimer(quiet_at)]
 
 
-class Bells(Family):
+class Bells(Family[Bell]):
     """What the runtime needs besides the machine. Whoever strikes a bell that is not there hangs it up."""
 
     title = "the bells"
@@ -73,7 +73,7 @@ class Bells(Family):
     def __init__(self, heard: list[str]) -> None:
         self._heard = heard
 
-    def make(self, name: str, rows: Mapping[str, Any]) -> Machine[Any] | None:
+    def make(self, name: str, rows: Mapping[str, Any]) -> Bell | None:
         return make(name, rows)
 
     def absent(self, letter: Letter, now: Instant) -> Iterable[Effect]:

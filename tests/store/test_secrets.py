@@ -1,8 +1,7 @@
 from pathlib import Path
 
 from tocsin.model.access import Secret
-from tocsin.model.identity import Instant, SubscriptionId
-from tocsin.store.consents import Consent
+from tocsin.model.identity import Instant
 from tocsin.store.database import Store
 
 
@@ -42,17 +41,3 @@ def test_a_file_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
 
 def test_the_value_is_not_shown_by_accident() -> None:
     assert "hunter2" not in repr(Secret("a", "bearer", "hunter2", Instant(1)))
-
-
-def test_consents_are_kept(tmp_path: Path) -> None:
-    store = Store.open(tmp_path / "tocsin.db")
-    a, b = SubscriptionId("a"), SubscriptionId("b")
-    store.consents.put(Consent(a, "token-a"))
-    store.consents.put(Consent(b, "token-b"))
-    store.consents.put(Consent(a, "token-a", True, 120, "http://a/", ("http://b/", "http://c/")))
-    store.consents.remove(b)
-    store.consents.remove(b)
-    store.close()
-    again = Store.open(tmp_path / "tocsin.db", read_only=True)
-    assert again.consents.all() == [Consent(a, "token-a", True, 120, "http://a/", ("http://b/", "http://c/"))]
-    again.close()

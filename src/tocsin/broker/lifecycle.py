@@ -159,7 +159,7 @@ class _Opening:
         settlement = Settlement(engine, deliverer, outcomes, failures, settings.delivery)
         notices = EndNotices(deliverer)
         standing = StandingSubscriptions(journal, current, notices, base_url, now)
-        consumers = Consumers(settings, base_url, store, standing, http, deliverer)
+        consumers = Consumers(settings, base_url, store, standing, http, deliverer, now, report)
         declarations = Declarations(journal, store.past.catalogue(), standing, now, report)
         feeding = Feeding(base_url, judges, settlement.unjudged, settlement.unwritten, failures.delivered)
         mailboxes = Mailboxes(store, reader, settings, now, feeding)

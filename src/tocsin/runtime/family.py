@@ -2,12 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.routing.machine import Effect, Machine, Report
 from tocsin.store.machines import Letter
+
+M = TypeVar("M", bound=Machine[Any])
 
 
 class Place(NamedTuple):
@@ -23,7 +25,7 @@ NOWHERE = ""  # as a peer
 LETTERS, REPORTS = "letters", "reports"  # the lanes to other nodes
 
 
-class Family(ABC):
+class Family(ABC, Generic[M]):
     """All machines of one protocol at this node. What a protocol has no use for stays as it is.
 
     `title` is for an operator; messages of the kinds in `begins` bring a machine into being; `always` are there
@@ -35,15 +37,15 @@ class Family(ABC):
     always: tuple[str, ...] = ()
 
     @abstractmethod
-    def make(self, name: str, rows: Mapping[str, Any]) -> Machine[Any] | None:
+    def make(self, name: str, rows: Mapping[str, Any]) -> M | None:
         """As it was when these rows were written; None where it has no business any more."""
 
-    def resident(self, machine: Machine[Any]) -> bool:
+    def resident(self, machine: M) -> bool:
         """Whether it takes messages; else it only ends what it has begun."""
         del machine
         return True
 
-    def place(self, letter: Letter, machine: Machine[Any] | None) -> Place | None:
+    def place(self, letter: Letter, machine: M | None) -> Place | None:
         """Where it is to go, given the machine of that name at this node; None if there is none anywhere."""
         return HERE if machine is not None or isinstance(letter.message, self.begins) else None
 

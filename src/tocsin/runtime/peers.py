@@ -87,7 +87,7 @@ class Peers:
     def __init__(
         self,
         way: Way,
-        family: Family,
+        family: Family[Any],
         tables: MachineTables,
         take: Take,
         now: Callable[[], Instant],

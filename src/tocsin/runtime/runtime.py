@@ -10,14 +10,14 @@ import asyncio
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, Generic
 
 from msgspec import Raw, Struct
 
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import OUR_FAULT, Refusal
-from tocsin.routing.machine import Ask, Machine, Report, Started, Unanswered, Woken
-from tocsin.runtime.family import Family
+from tocsin.routing.machine import Ask, Report, Started, Unanswered, Woken
+from tocsin.runtime.family import Family, M
 from tocsin.runtime.peers import Peers, Way
 from tocsin.runtime.turn import Item, Turn
 from tocsin.store.errors import StoreError
@@ -44,7 +44,7 @@ class _Call(Struct):
         return 0 if self.answer is None else len(self.items)
 
 
-class Runtime:
+class Runtime(Generic[M]):
     """`machines` are those of this node, by name. Whole when it is made; `start` and `close` are its life.
 
     `way` leads to other nodes, for a family that has machines there.
@@ -52,7 +52,7 @@ class Runtime:
 
     def __init__(
         self,
-        family: Family,
+        family: Family[M],
         tables: MachineTables,
         now: Callable[[], Instant],
         report: Callable[[str], None],
@@ -311,7 +311,7 @@ class Runtime:
                 self._begin(posted)
                 return
 
-    def _load(self) -> tuple[dict[str, Machine[Any]], deque[Letter]]:
+    def _load(self) -> tuple[dict[str, M], deque[Letter]]:
         self._tables.outbox.count()
         rows = self._tables.rows()
         for name in self._family.always:

@@ -4,7 +4,7 @@ Nothing here waits. A turn that cannot be written is thrown away, and the machin
 """
 
 import uuid
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tocsin.model.identity import Instant
@@ -27,14 +27,14 @@ from tocsin.runtime.family import HERE, REPORTS, Family, Place
 from tocsin.store.machines import Codec, Letter, Outgoing, Writing
 
 Item = Letter | Effect | Expire
-Machines = MutableMapping[str, Machine[Any]]
+Machines = dict[str, Any]
 
 
 class Turn:
     """`known` are the ids of letters that were taken before: what comes again changes nothing."""
 
     def __init__(
-        self, family: Family, machines: Machines, messages: Codec, known: Iterable[str], now: Callable[[], Instant]
+        self, family: Family[Any], machines: Machines, messages: Codec, known: Iterable[str], now: Callable[[], Instant]
     ) -> None:
         self._family, self._machines, self._messages, self._now = family, machines, messages, now
         self._known = set(known)

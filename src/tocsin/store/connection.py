@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, Self
 
+from tocsin.store import former
 from tocsin.store.errors import DatabaseFailed, NewerFormat
 from tocsin.store.paging import until_bytes
 
@@ -104,6 +105,8 @@ def _connect(path: Path, mode: Literal["ro", "rwc"]) -> sqlite3.Connection:
 
 def _prepare(connection: sqlite3.Connection, schema: Sequence[str]) -> None:
     _use_write_ahead_log(connection)
+    connection.create_function("packed", -1, former.packed)
+    connection.create_function("words", 1, former.words)
     connection.execute("BEGIN IMMEDIATE")  # two processes may come first at once
     for script in schema[_format(connection) :]:
         for statement in script.split(";"):

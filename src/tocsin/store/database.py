@@ -9,10 +9,11 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed, Declared
 from tocsin.model.subscription import Position
 from tocsin.store import (
-    consents,
     current_messages,
     dead_letters,
+    former,
     implicit,
+    machines,
     past,
     progress,
     pull_points,
@@ -25,19 +26,21 @@ from tocsin.store import (
 from tocsin.store.connection import Connection
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import EngineMismatch
+from tocsin.store.machines import Codec, Ledger, MachineTables
 
 Engine = Literal["embedded", "spark"]
 _META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID"
 _SCHEMA = (
     ";".join((_META, past.CHANGES, progress.SCHEMA, dead_letters.SCHEMA)),
-    ";".join((secrets.SCHEMA, consents.SCHEMA)),
+    ";".join((secrets.SCHEMA, former.CONSENTS)),
     ";".join((registrations.SCHEMA, topic_namespaces.SCHEMA)),
     ";".join((pull_points.SCHEMA, current_messages.SCHEMA)),
     users.SCHEMA,
-    consents.ADDRESSES,
+    former.CONSENT_ADDRESSES,
     implicit.SCHEMA,
     requests.SCHEMA,
     past.DECLARATIONS,
+    ";".join((machines.SCHEMA, former.CONSENTS_TO_MACHINES)),
 )
 
 
@@ -52,7 +55,6 @@ class Store:
         self._saving = Lock()
         self._saved: progress.Cursors | None = None  # what the database has, once known
         self.secrets = secrets.Secrets(connection)
-        self.consents = consents.Consents(connection)
         self.users = users.Users(connection)
         self.pull_points = pull_points.PullPointTable(connection)
         self.current_messages = current_messages.CurrentMessageTable(connection)
@@ -75,6 +77,10 @@ class Store:
     def set_meta(self, key: str, value: str) -> None:
         with self._connection.write("FULL") as transaction:
             transaction.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def machines(self, family: str, messages: Codec, rows: Codec, ledger: Ledger | None = None) -> MachineTables:
+        """Of the machines of one protocol."""
+        return MachineTables(self._connection, family, messages, rows, ledger)
 
     def claim_engine(self, engine: Engine) -> None:
         """The first engine to come owns the data directory: two would deliver everything twice."""

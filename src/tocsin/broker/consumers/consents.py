@@ -2,45 +2,41 @@
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 from tocsin.broker.engines.settlement import REDRIVEN
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.courier import CannotDress
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.model.delivery import Delivery
-from tocsin.model.identity import Pairs, SubscriptionId
+from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.routing.consent import (
     Answered,
-    Ask,
-    Begin,
     CalledBack,
+    Consent,
     ConsentMachine,
-    Effect,
-    Give,
-    Message,
-    Nothing,
+    Consumer,
+    End,
+    Ended,
+    Given,
     Patience,
-    Refuse,
-    Wait,
-    Woken,
+    Question,
 )
-from tocsin.store import consents
-from tocsin.store.consents import Consent
-from tocsin.store.errors import StoreError
+from tocsin.runtime.family import Family
+from tocsin.runtime.runtime import Runtime
+from tocsin.store.database import Store
+from tocsin.store.machines import Codec, Letter
 from tocsin.wire.http_client import HttpClient
 
 WHY = "no consent yet"
 ORIGIN_HEADER = "WebHook-Request-Origin"
 MOST_ASKED_AT_ONCE = 64
-AGAIN_AFTER = 1.0
 MINUTE = 60.0
-MOST_EARLIER = 16
-End = Callable[[SubscriptionId, str], Awaitable[object]]
 
 
 class Waiting(Struct, frozen=True):
@@ -51,243 +47,160 @@ class Waiting(Struct, frozen=True):
     state: str
 
 
-class _Case:
-    def __init__(self, subscription: Subscription, machine: ConsentMachine, consent: Consent) -> None:
-        assert subscription.consumer is not None
-        self.name, self.address = subscription.id, subscription.consumer.address
-        self.machine, self.consent = machine, consent
-        self.task: asyncio.Task[None] | None = None
+class Asking(Struct, frozen=True):
+    """How consumers are asked: under which name, where they may call back, for how many requests a minute."""
+
+    origin: str
+    callback: str
+    rate: int
+    patience: Patience
 
 
-class Consents:
-    """`callback` is the address below which tokens are answered; `rate` what is asked for, in requests a minute."""
+class Consents(Family[ConsentMachine]):
+    """A subscription whose consumer refuses is cancelled."""
+
+    title = "the consent of consumers"
+    begins = (Consumer,)
 
     def __init__(
-        self, store: consents.Consents, *, origin: str, callback: str, rate: int, patience: Patience, end: End
+        self,
+        store: Store,
+        asking: Asking,
+        http: HttpClient,
+        deliverer: Deliverer,
+        standing: StandingSubscriptions,
+        now: Callable[[], Instant],
+        report: Callable[[str], None],
     ) -> None:
-        self._store, self._origin, self._callback, self._rate = store, origin, callback, rate
-        self._patience, self._end = patience, end
-        self._given: dict[SubscriptionId, Consent] = {}
-        self._cases: dict[SubscriptionId, _Case] = {}
-        self._tokens: dict[str, SubscriptionId] = {}
-        self._asking = asyncio.Semaphore(MOST_ASKED_AT_ONCE)
-        self._http: HttpClient
-        self._deliverer: Deliverer
+        self._asking, self._http, self._deliverer, self._standing = asking, http, deliverer, standing
+        self._at_once = asyncio.Semaphore(MOST_ASKED_AT_ONCE)
+        self._addresses: dict[SubscriptionId, str] = {}  # of the consumers that are asked, as they are now
+        self._runtime = Runtime(self, store.machines("consent", Codec(), Codec(consent=Consent)), now, report)
+        self._tokens: dict[str, str] = self._all_tokens()
 
-    def start(self, http: HttpClient, deliverer: Deliverer, standing: Iterable[Subscription]) -> None:
+    def start(self) -> None:
         """Before anything is offered: who did not consent before the last end is asked again, by the same token."""
-        self._http, self._deliverer = http, deliverer
-        known = {each.subscription: each for each in self._store.all()}
-        for subscription in standing:
-            consent = known.get(subscription.id)
-            if consent is not None and consent.given:
-                self._remember(consent)
-                consent = None
-            self._look_at(subscription, consent)
+        for subscription in self._standing.by_id.values():
+            self._look_at(subscription)
+        for name in map(SubscriptionId, self._machines):
+            if name not in self._addresses:
+                self._runtime.post(name, Consumer("") if name in self._standing.by_id else Ended())
+        self._runtime.start()
 
     async def close(self) -> None:
         """Who was asked is asked again after the next start."""
-        tasks = [case.task for case in self._cases.values() if case.task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._runtime.close()
 
     def changed(self, subscription: Subscription) -> None:
-        """In the order of the log, before what follows is matched: nothing goes to who was not asked.
-
-        Consent is for one address: another is asked anew, and nobody waits for an answer that is not needed.
-        """
-        if subscription.state == "ended":
-            self._forget(subscription.id)
-            return
-        case = self._cases.get(subscription.id)
-        if case is not None and (not _is_asked(subscription) or case.address != _address(subscription)):
-            self._drop(case)
-            case = None
-        if case is None:
-            self._look_at(subscription, None)
+        """In the order of the log, before what follows is matched: nothing goes to who was not asked."""
+        if subscription.state != "ended":
+            self._look_at(subscription)
+        elif subscription.id in self._addresses or subscription.id in self._machines:
+            self._addresses.pop(subscription.id, None)
+            self._deliverer.release(SubscriptionId(REDRIVEN + subscription.id), WHY)
+            self._runtime.post(subscription.id, Ended())
 
     async def called_back(self, token: str, rate: str) -> SubscriptionId:
         """From outside, while we may still wait for the answer to our question: that is no longer needed."""
-        name = self._tokens.get(token)
-        if name is None:
+        name = self._tokens.get(token, "")
+        if name not in self._machines or token not in self._machines[name].tokens:
             raise Refusal("unknown-consent", "nobody is asked for consent by this address; it may have ended")
-        if (case := self._cases.get(name)) is not None and case.consent.token == token:
-            effect = case.machine.step(CalledBack(rate), _now())
-            if isinstance(effect, Give):
-                if case.task is not None:
-                    case.task.cancel()
-                await self._give(case, effect.rate)
-        return name
+        await self._runtime.take([Letter(name, CalledBack(token, rate))])
+        return SubscriptionId(name)
 
     def headers_for(self, delivery: Delivery) -> Pairs:
         """With consent the name it was given to goes with every request (s4.1.2). It ends with its subscription."""
         if not delivery.to.consent:
             return ()
-        if delivery.to.address not in self._consenting(delivery.match.subscription):
+        machine = self._machines.get(delivery.match.subscription)
+        if machine is None or delivery.to.address not in machine.consenting:
             raise CannotDress("the consumer has not consented to be sent to, or its subscription has ended")
-        return ((ORIGIN_HEADER, self._origin),)
+        return ((ORIGIN_HEADER, self._asking.origin),)
 
     def waiting(self) -> Sequence[Waiting]:
-        return [Waiting(each.name, each.address, each.machine.state) for each in self._cases.values()]
+        return [
+            Waiting(SubscriptionId(name), each.asked.address, each.state)
+            for name, each in self._machines.items()
+            if each.asked is not None
+        ]
 
-    def _look_at(self, subscription: Subscription, before: Consent | None) -> None:
-        """Who is not asked any more is not bound to the rate that another allowed."""
-        if not _is_asked(subscription):
-            if subscription.id in self._given:
-                self._pace(subscription.id, 0.0)
-            return
-        given = self._given.get(subscription.id)
-        if given is not None and given.address == _address(subscription):
-            self._remember(given)
-        else:
-            self._begin(subscription, before)
+    # What the machines need
 
-    def _consenting(self, name: SubscriptionId) -> tuple[str, ...]:
-        """The addresses that what is for one subscription may go to: what waits may be for one of before."""
-        given, case = self._given.get(name), self._cases.get(name)
-        known = () if given is None else (given.address, *given.earlier)
-        return known if case is None else (*known, *case.consent.earlier)
+    def make(self, name: str, rows: Mapping[str, Any]) -> ConsentMachine:
+        return ConsentMachine(name, self._asking.origin, self._asking.patience, rows)
 
-    def _begin(self, subscription: Subscription, before: Consent | None) -> None:
-        """By the token of before where it is the same address that did not answer yet."""
-        name, address = subscription.id, _address(subscription)
-        earlier = before.earlier if before is not None else self._consenting(name)
-        if before is None or before.address != address:
-            earlier = tuple(dict.fromkeys(earlier))[:MOST_EARLIER]
-            consent = Consent(name, secrets.token_urlsafe(32), address=address, earlier=earlier)
-        else:
-            consent = before
-        case = _Case(subscription, ConsentMachine(self._origin, self._patience), consent)
-        self._cases[subscription.id] = case
-        self._tokens[consent.token] = subscription.id
-        for lane in _lanes(subscription.id):
-            self._deliverer.hold(lane, WHY)
-        case.task = asyncio.get_running_loop().create_task(self._run(case, known=consent is before))
+    async def ask(self, name: str, of: str, question: Question | End) -> Answered | Ended:
+        if isinstance(question, Question):
+            return await self._ask_consumer(name, of, question.token)
+        await self._standing.cancel_if_there(SubscriptionId(name), "DeliveryFailure", question.reason)
+        return Ended()
 
-    async def _run(self, case: _Case, *, known: bool) -> None:
-        """The token is on disk before anybody is told of it: who comes back with it after a restart is known."""
-        if not known:
-            await self._kept(case.consent)
-        effect, message = case.machine.step(Begin(), _now()), None
-        while (message := await self._do(case, effect)) is not None:
-            effect = case.machine.step(message, _now())
+    def reported(self, what: Given) -> None:
+        """Not if it goes to another by now."""
+        name = SubscriptionId(what.subscription)
+        if self._addresses.get(name) == what.consent.address:
+            self._open(name, what.consent)
 
-    async def _do(self, case: _Case, effect: Effect) -> Message | None:
-        match effect:
-            case Ask():
-                return await self._ask(case)
-            case Wait(until):
-                await asyncio.sleep(until - _now())
-                return Woken()
-            case Give(rate):
-                await self._give(case, rate)
-            case Refuse(reason):
-                await self._refuse(case, reason)
-            case Nothing():
-                pass
-        return None
+    @property
+    def _machines(self) -> Mapping[str, ConsentMachine]:
+        return self._runtime.machines
 
-    async def _ask(self, case: _Case) -> Answered:
+    async def _ask_consumer(self, name: str, address: str, token: str) -> Answered:
+        if len(self._tokens) > 2 * len(self._machines):
+            self._tokens = self._all_tokens()
+        self._tokens[token] = name
         headers = (
-            (ORIGIN_HEADER, self._origin),
-            ("WebHook-Request-Callback", f"{self._callback}/{case.consent.token}"),
-            ("WebHook-Request-Rate", str(self._rate)),
+            (ORIGIN_HEADER, self._asking.origin),
+            ("WebHook-Request-Callback", f"{self._asking.callback}/{token}"),
+            ("WebHook-Request-Rate", str(self._asking.rate)),
         )
-        async with self._asking:
-            answer = await self._http.request("OPTIONS", case.address, headers)
+        async with self._at_once:
+            answer = await self._http.request("OPTIONS", address, headers)
         said = dict(answer.headers)
         origin, rate = said.get("webhook-allowed-origin", ""), said.get("webhook-allowed-rate", "")
-        return Answered(answer.status, origin, rate, answer.error, answer.refused)
+        return Answered(token, answer.status, origin, rate, answer.error, answer.refused)
 
-    async def _give(self, case: _Case, rate: int | None) -> None:
-        """On disk first: what was sent with consent is not held after a restart."""
-        given = msgspec.structs.replace(case.consent, given=True, rate=rate)
-        await self._kept(given)
-        if self._cases.get(case.name) is case:
-            del self._cases[case.name]
-            self._remember(given)
-            for lane in _lanes(case.name):
-                self._deliverer.release(lane, WHY)
+    def _all_tokens(self) -> dict[str, str]:
+        return {token: name for name, each in self._machines.items() for token in each.tokens}
 
-    def _remember(self, consent: Consent) -> None:
-        before = self._given.get(consent.subscription, consent)
-        self._tokens.pop(before.token, None)
-        self._given[consent.subscription] = consent
-        self._tokens[consent.token] = consent.subscription
-        if consent.rate is not None:
-            self._pace(consent.subscription, MINUTE / consent.rate)
-        elif consent.earlier:
-            self._pace(consent.subscription, 0.0)
+    def _look_at(self, subscription: Subscription) -> None:
+        """Consent is for one address: what is for another is held at once."""
+        name, address = subscription.id, _asked_address(subscription)
+        if self._addresses.get(name, "") == address:
+            return
+        machine = self._machines.get(name)
+        given = None if machine is None else machine.given
+        if not address:
+            del self._addresses[name]
+            self._open(name, None)
+        else:
+            self._addresses[name] = address
+            if given is not None and given.address == address:
+                self._open(name, given)
+            else:
+                self._hold(name)
+        self._runtime.post(name, Consumer(address, secrets.token_urlsafe(32)))
 
-    def _pace(self, name: SubscriptionId, seconds: float) -> None:
+    def _hold(self, name: SubscriptionId) -> None:
         for lane in _lanes(name):
-            self._deliverer.pace(lane, seconds)
+            self._deliverer.hold(lane, WHY)
 
-    async def _refuse(self, case: _Case, reason: str) -> None:
-        while self._cases.get(case.name) is case:
-            try:
-                await self._end(case.name, reason)
-            except Refusal as refusal:
-                if refusal.reason == "unknown-subscription":
-                    return
-                await asyncio.sleep(AGAIN_AFTER)
-
-    def _drop(self, case: _Case) -> None:
-        """Its row stays until another takes its place, and is harmless: it says that nothing was given."""
-        del self._cases[case.name]
-        self._tokens.pop(case.consent.token, None)
-        _stop(case)
-        for lane in _lanes(case.name):
+    def _open(self, name: SubscriptionId, given: Consent | None) -> None:
+        """Who is not asked any more is not bound to the rate that another allowed."""
+        for lane in _lanes(name):
+            if given is not None and given.rate is not None:
+                self._deliverer.pace(lane, MINUTE / given.rate)
+            elif given is None or given.earlier:
+                self._deliverer.pace(lane, 0.0)
             self._deliverer.release(lane, WHY)
 
-    def _forget(self, name: SubscriptionId) -> None:
-        case, given = self._cases.pop(name, None), self._given.pop(name, None)
-        if case is None and given is None:
-            return
-        for consent in (given, None if case is None else case.consent):
-            if consent is not None:
-                self._tokens.pop(consent.token, None)
-        self._deliverer.release(SubscriptionId(REDRIVEN + name), WHY)
-        if case is not None:
-            _stop(case)
-        self._store_later(name)
 
-    def _store_later(self, name: SubscriptionId) -> None:
-        """A row that stays is harmless: its subscription stands no more."""
-        loop = asyncio.get_running_loop()
-        done = loop.run_in_executor(None, self._store.remove, name)
-        done.add_done_callback(lambda each: each.cancelled() or each.exception())
-
-    async def _kept(self, consent: Consent) -> None:
-        while True:
-            try:
-                await asyncio.to_thread(self._store.put, consent)
-            except StoreError as problem:
-                text = f"the consent for {consent.subscription} could not be written"
-                asyncio.get_running_loop().call_exception_handler({"message": text, "exception": problem})
-                await asyncio.sleep(AGAIN_AFTER)
-            else:
-                return
-
-
-def _stop(case: _Case) -> None:
-    if case.task is not None and case.task is not asyncio.current_task():
-        case.task.cancel()
-
-
-def _address(subscription: Subscription) -> str:
-    return "" if subscription.consumer is None else subscription.consumer.address
-
-
-def _is_asked(subscription: Subscription) -> bool:
-    return subscription.consumer is not None and subscription.consumer.consent
+def _asked_address(subscription: Subscription) -> str:
+    """Empty where nobody is asked."""
+    consumer = subscription.consumer
+    return consumer.address if consumer is not None and consumer.consent else ""
 
 
 def _lanes(name: SubscriptionId) -> tuple[SubscriptionId, SubscriptionId]:
     """Its own, and that of what is tried again."""
     return name, SubscriptionId(REDRIVEN + name)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -1,12 +1,12 @@
 """What the node knows of those it sends to: the secrets they are shown, and whether they consented."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 
 import msgspec
 
 from tocsin.broker.caller import Caller
-from tocsin.broker.consumers.consents import Consents, Waiting
+from tocsin.broker.consumers.consents import Asking, Consents, Waiting
 from tocsin.broker.consumers.secrets import Secrets
 from tocsin.broker.consumers.sink_secrets import SinkSecrets, secrets_of
 from tocsin.broker.settings import Settings
@@ -15,7 +15,7 @@ from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import pull_point_of
 from tocsin.model.access import Secret
 from tocsin.model.delivery import Delivery
-from tocsin.model.identity import Pairs, SubscriptionId
+from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Subscription
@@ -38,25 +38,22 @@ class Consumers:
         standing: StandingSubscriptions,
         http: HttpClient,
         deliverer: Deliverer,
+        now: Callable[[], Instant],
+        report: Callable[[str], None],
     ) -> None:
         asked = settings.delivery
-        self._store, self._standing, self._http, self._deliverer = store, standing, http, deliverer
+        self._store, self._standing = store, standing
         self.webhook_origins = settings.access.webhook_origins
         self._all_are_asked = asked.consent == "ask"
         self._secrets = Secrets(store.secrets, credentials_over_http=asked.credentials_over_http)
         self._sinks = SinkSecrets(self._secrets, standing)
-        self._consents = Consents(
-            store.consents,
-            origin=place(base_url)[0],
-            callback=base_url + CALLBACKS,
-            rate=asked.consent_rate,
-            patience=Patience(asked.consent_wait, asked.first_backoff, asked.longest_backoff),
-            end=lambda name, reason: standing.cancel(name, "DeliveryFailure", reason),
-        )
+        patience = Patience(asked.consent_wait, asked.first_backoff, asked.longest_backoff)
+        asking = Asking(place(base_url)[0], base_url + CALLBACKS, asked.consent_rate, patience)
+        self._consents = Consents(store, asking, http, deliverer, standing, now, report)
 
     def start(self) -> None:
         """Before anything is offered to the deliverer."""
-        self._consents.start(self._http, self._deliverer, self._standing.by_id.values())
+        self._consents.start()
 
     async def close(self) -> None:
         await self._consents.close()
