@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from tests.cli.commands import TOCSIN
 from tests.cli.commands import process as tocsin
+from tests.effort import brief
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("engine", ["spark", "embedded"])
+@pytest.mark.parametrize("engine", brief(["spark", "embedded"]))
 def test_up_with_the_demo_ends_by_itself_and_sums_up(tmp_path: Path, engine: str) -> None:
     said = tocsin(
         "up", "--demo", "--for", "3s", "--json", "--port", "0", "--engine", engine, "--data", str(tmp_path / "d")
@@ -31,6 +32,7 @@ def test_up_with_the_demo_ends_by_itself_and_sums_up(tmp_path: Path, engine: str
 DIALECTS = {"wsn-1.3", "wse-2004-08", "cloudevents"}
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_ctrl_c_stops_it_cleanly_and_leaves_no_process(tmp_path: Path) -> None:
     command = (*TOCSIN, "up", "--demo", "--port", "0", "--data", str(tmp_path / "d"))

@@ -45,7 +45,7 @@ Post = Callable[[str, Said], Awaitable[bytes]]
 
 @cache
 def ours() -> "etree.XMLSchema":
-    return _joined(Path(wsdl_door.__file__).with_name("wsdl"), OURS)
+    return _joined(Path(wsdl_door.__file__).with_name("wsdl_files"), OURS)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ from tocsin.lab.benches.broker import Sizes
 from tocsin.lab.benches.direct import results
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_both_ways_are_measured() -> None:
     queue, direct = results(1, Sizes(per_second=200, slices=1, slice_messages=20), rounds=1)

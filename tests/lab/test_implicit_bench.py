@@ -55,6 +55,7 @@ def test_a_copy_is_what_nodes_send() -> None:
     assert (copy.to, copy.message.data.data) == ("responder-1", DATA.encode())
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_notifications_are_counted_and_none_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_notifying, "LOOK_SECONDS", 0.05)
@@ -65,6 +66,7 @@ def test_notifications_are_counted_and_none_is_missing(monkeypatch: pytest.Monke
     assert all(each.ratio is not None and each.ratio > 0 for each in found)
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_real_notifiers_count_as_the_simulator_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_dissemination, "SCENARIOS", SCENARIOS[2:3])

@@ -77,6 +77,7 @@ def fill(recorder: "Recorder", count: int) -> None:
     recorder.save()
 
 
+@pytest.mark.long
 @pytest.mark.kills
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_killed_around_publishing_every_row_is_there_once(when: str, recorder: "Recorder", spark: SparkSession) -> None:
@@ -100,6 +101,7 @@ def test_killed_around_publishing_every_row_is_there_once(when: str, recorder: "
     assert not [*recorder.data.glob("tables/deliveries/*/*")]
 
 
+@pytest.mark.long
 def test_it_tells_what_it_does_and_stops_when_told_to(recorder: "Recorder") -> None:
     fill(recorder, 4)
     with child(recorder.data, "0") as process:
@@ -116,6 +118,7 @@ def test_it_tells_what_it_does_and_stops_when_told_to(recorder: "Recorder") -> N
     assert not (recorder.data / "scratch").exists()
 
 
+@pytest.mark.long
 def test_damage_ends_it_with_one_sentence(recorder: "Recorder") -> None:
     fill(recorder, 4)
     segment = next((recorder.data / "log").glob("*.log"))
@@ -130,6 +133,7 @@ def test_damage_ends_it_with_one_sentence(recorder: "Recorder") -> None:
     assert f"{segment} is damaged" in failed["reason"]
 
 
+@pytest.mark.long
 def test_when_its_parent_is_killed_it_ends_and_so_does_the_jvm(recorder: "Recorder") -> None:
     fill(recorder, 4)
     script = (
