@@ -6,16 +6,15 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tocsin.model.delivery import Delivery
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.run import RunSettings, run
-from tocsin.store.outbox import Outbox
+from tocsin.store.outbox import Encoded, Outbox
 
 _publish = Outbox.publish
 
 
 def killed(when: str, at: int) -> None:
-    def publish(self: Outbox, batch: int, deliveries: Iterable[Delivery], *, rows: int, end: str) -> bool:
+    def publish(self: Outbox, batch: int, deliveries: Iterable[Encoded], *, rows: int, end: str) -> bool:
         if (when, batch) == ("before", at):
             os.kill(os.getpid(), signal.SIGKILL)
         fresh = _publish(self, batch, deliveries, rows=rows, end=end)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
 from tocsin.pipeline.errors import LostRecords
-from tocsin.pipeline.source import LOG, OUTCOMES, LogSource, LogStream, Span, admit, read_span, spans
+from tocsin.pipeline.source import LogSource, LogStream, Span, admit, read_span, spans
 from tocsin.store.errors import CorruptLog
+from tocsin.store.places import LOG, OUTCOMES
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder

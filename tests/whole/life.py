@@ -20,7 +20,7 @@ from tocsin.pipeline.as_of import AsOf, open_store
 from tocsin.pipeline.hop import hop
 from tocsin.platform.serving import serving
 from tocsin.store.log.reader import LogReader
-from tocsin.store.outbox import Outbox
+from tocsin.store.outbox import Outbox, encoded
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
@@ -71,7 +71,9 @@ def work(data: Path) -> None:
         start, end = (0 if last is None else msgspec.json.decode(last.end)["log"]), log.end()
         done = msgspec.json.encode({"log": end, "outcomes": 0}).decode()
         number = next(count(0 if last is None else last.id + 1))
-        assert outbox.publish(number, list(_deliveries(data, log, start, end)), rows=end - start, end=done)
+        assert outbox.publish(
+            number, list(map(encoded, _deliveries(data, log, start, end))), rows=end - start, end=done
+        )
 
 
 def _deliveries(data: Path, log: LogReader, start: int, end: int) -> Iterator[Delivery]:

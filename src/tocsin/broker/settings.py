@@ -24,6 +24,7 @@ from tocsin.broker.quantities import (
     whole,
 )
 from tocsin.routing.implicit.messages import MOST_PASSES
+from tocsin.store.places import Places
 
 FILE = "tocsin.toml"
 PREFIX = "TOCSIN_"
@@ -153,6 +154,10 @@ class Settings(Struct, frozen=True):
     meaning: MeaningSettings = MeaningSettings()
     implicit: ImplicitSettings = ImplicitSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def places(self) -> Places:
+        return Places(self.data)
 
 
 class File(Struct, frozen=True):

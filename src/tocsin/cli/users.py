@@ -130,7 +130,7 @@ def _users(data: Any, config: Any, *, new: bool = False) -> Iterator[Any]:
     from tocsin.store.database import Store
     from tocsin.store.errors import StoreError
 
-    path = options.settings_of(data=data, config=config).data / "tocsin.db"
+    path = options.settings_of(data=data, config=config).places.database
     if not new and not path.exists():
         fail(f"{path.parent} is not a data directory; `tocsin users add` makes one, or name another with --data")
     try:

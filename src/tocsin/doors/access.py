@@ -42,7 +42,7 @@ def require_users(settings: Settings) -> None:
 
 
 def _has_users(settings: Settings) -> bool:
-    path = settings.data / "tocsin.db"
+    path = settings.places.database
     if not path.exists():
         return False
     store = Store.open(path)

@@ -1,12 +1,11 @@
 """What subscribers say in filters beside topics, checked: one place for all the doors."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from urllib.parse import quote, unquote
 
-from tocsin.markup import cesql, items, jsonpath, xpath
-from tocsin.markup import xpath_conditions as xpath_subset
 from tocsin.markup.conditions import ExpressionError
+from tocsin.markup.content import condition_of
 from tocsin.markup.graphs import sparql
 from tocsin.model.content_topic import space_of, write_box
 from tocsin.model.filters import ActionIs, Content, Graph, InBox, Language, Over, ProducerIs, TypeIs
@@ -69,11 +68,15 @@ def content(
         if not text or len(text) > LONGEST:
             raise ExpressionError(text, min(len(text), LONGEST), f"1 to {LONGEST} characters are expected")
         used = _used(text, namespaces) if language in ("xpath", "items") else ()
-        _CHECKS[language](text, dict(used))
+        asked = Content(language, text, over, used)
+        if language == "sparql":
+            sparql.check(text)
+        else:
+            condition_of(asked)  # which whoever matches finds read
     except ValueError as problem:  # of ours, or of lxml
         where = "" if about is None else f"{about.local}: "
         raise Refusal(reason, f"{where}this is no {TITLES[language]} expression: {problem}", about) from None
-    return Content(language, text, over, used)
+    return asked
 
 
 def _used(text: str, namespaces: Scope) -> Pairs:
@@ -89,21 +92,6 @@ def _used(text: str, namespaces: Scope) -> Pairs:
             raise ExpressionError(text, found.start(), f"the namespace of the prefix {prefix!r} is not a URI")
         used[prefix] = namespaces[prefix]
     return tuple(sorted(used.items()))
-
-
-def _check_xpath(text: str, namespaces: Mapping[str, str]) -> None:
-    """What is no condition is left to lxml, which does not say where it is wrong."""
-    if xpath_subset.read(text, namespaces) is None:
-        xpath.check(text, namespaces)
-
-
-_CHECKS: Mapping[Language, Callable[[str, Mapping[str, str]], object]] = {
-    "xpath": _check_xpath,
-    "items": items.read,
-    "jsonpath": lambda text, _: jsonpath.read(text),
-    "cesql": lambda text, _: cesql.read(text),
-    "sparql": lambda text, _: sparql.check(text),
-}
 
 
 def graph(dialect: str, text: str, namespaces: Scope, about: QName | None = None) -> Graph:

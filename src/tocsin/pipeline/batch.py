@@ -15,11 +15,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from tocsin.pipeline import tables
 from tocsin.pipeline.as_of import keep_up
 from tocsin.pipeline.errors import OutOfStep
-from tocsin.pipeline.source import LOG, OUTCOMES, Offsets
+from tocsin.pipeline.source import Offsets
 from tocsin.pipeline.tables import DELIVERIES, KEPT
 from tocsin.pipeline.task import COUNTS, RESULT, Task
-from tocsin.store.codec import decode_delivery
 from tocsin.store.outbox import Outbox
+from tocsin.store.places import LOG, OUTCOMES
 
 _RESULT = from_arrow_schema(RESULT)
 
@@ -58,8 +58,7 @@ def publish(outbox: Outbox, data: Path, batch: int, found: BatchResult, end: Off
     count = tables.count(data, DELIVERIES, {batch})
     if count != found.counted[DELIVERIES]:
         raise OutOfStep(f"batch {batch} has {found.counted[DELIVERIES]} deliveries, but {count} of them on disk")
-    deliveries = map(decode_delivery, tables.deliveries(data, batch))
-    fresh = outbox.publish(batch, deliveries, rows=found.counted["records"], end=json.dumps(end))
+    fresh = outbox.publish(batch, tables.deliveries(data, batch), rows=found.counted["records"], end=json.dumps(end))
     tables.clear(data, batch, DELIVERIES)
     return fresh
 

@@ -13,12 +13,12 @@ from tocsin.pipeline.batch import BatchResult, publish, work
 from tocsin.pipeline.errors import PipelineError, sentence
 from tocsin.pipeline.run import delivers, owned
 from tocsin.pipeline.session import LOCAL, session
-from tocsin.pipeline.source import LOG, NAME, OUTCOMES
+from tocsin.pipeline.source import NAME
 from tocsin.pipeline.tables import DELIVERIES, ERRORS, MATCHES, NOTIFICATIONS
 from tocsin.pipeline.task import Task
 from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
-from tocsin.store.places import Places
+from tocsin.store.places import LOG, OUTCOMES, Places
 
 
 @dataclass(frozen=True)

@@ -168,7 +168,7 @@ def _last(folder: Path) -> int:
 @contextmanager
 def owned(data: Path, job: str) -> Iterator[None]:
     """Two of them would each undo what the other does."""
-    with (data / f"{job}.lock").open("w") as file:
+    with Places(data).lock(job).open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

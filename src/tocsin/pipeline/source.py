@@ -12,10 +12,9 @@ from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTri
 from tocsin.pipeline.errors import LostRecords
 from tocsin.store.log.reader import LogReader
 from tocsin.store.log.segment import segment_firsts, segment_path
-from tocsin.store.places import Places
+from tocsin.store.places import LOG, OUTCOMES, Places
 
 NAME = "tocsin-log"
-LOG, OUTCOMES = "log", "outcomes"
 SCHEMA = pa.schema([("log", pa.string()), ("offset", pa.int64()), ("payload", pa.binary())])
 
 _CHUNK_ROWS = 1_000

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tocsin.pipeline import tables
 from tocsin.pipeline.as_of import open_store
-from tocsin.pipeline.source import LOG, OUTCOMES, Offsets
+from tocsin.pipeline.source import Offsets
 from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Batch, Outbox
-from tocsin.store.places import Places
+from tocsin.store.places import LOG, OUTCOMES, Places
 
 
 @dataclass(frozen=True)

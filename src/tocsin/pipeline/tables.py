@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tocsin.store.outbox import Outbox
+from tocsin.store.outbox import Encoded, Outbox
 from tocsin.store.places import Places
 
 _TEXT, _NUMBER, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
@@ -46,7 +46,7 @@ SCHEMAS = {
         ]
     ),
     ERRORS: pa.schema([("log", _TEXT), ("offset", _NUMBER), ("subscription", _TEXT), ("reason", _TEXT)]),
-    DELIVERIES: pa.schema([("delivery", pa.binary())]),
+    DELIVERIES: pa.schema([("subscription", _TEXT), ("delivery", pa.binary())]),
 }
 KEPT = (NOTIFICATIONS, MATCHES, HISTORY, ERRORS)
 
@@ -101,12 +101,12 @@ def count(data: Path, table: str, batches: set[int]) -> int:
     return sum(int(pq.read_metadata(path).num_rows) for path in files(data, table, batches))
 
 
-def deliveries(data: Path, batch: int) -> Iterator[bytes]:
+def deliveries(data: Path, batch: int) -> Iterator[Encoded]:
     """In the order of the log: the parts are numbered in it."""
     for path in files(data, DELIVERIES, {batch}):
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
-                yield from file.read_row_group(group).column(0).to_pylist()
+                yield from zip(*(column.to_pylist() for column in file.read_row_group(group).columns), strict=True)
 
 
 _GROUP_ROWS = 4_096

@@ -13,11 +13,10 @@ from tocsin.model.delivery import Outcome
 from tocsin.model.notification import Notification
 from tocsin.pipeline.as_of import SubscriptionState, as_of, frozen
 from tocsin.pipeline.hop import Failure, MatchedNotification, RecordResult, decode_outcomes, hop
-from tocsin.pipeline.source import LOG, OUTCOMES
 from tocsin.pipeline.tables import DELIVERIES, ERRORS, HISTORY, KEPT, MATCHES, NOTIFICATIONS, PartWriter, Row
-from tocsin.store.codec import encode
 from tocsin.store.log.reader import LogReader
-from tocsin.store.places import Places
+from tocsin.store.outbox import encoded
+from tocsin.store.places import LOG, OUTCOMES, Places
 
 RECORDS = "records"
 
@@ -65,7 +64,7 @@ class Sink:
         for subscription in told.matched:
             self.add(MATCHES, (said.id, *_place(said), subscription.id, said.when // 1_000))
         for delivery in told.deliveries:
-            self.add(DELIVERIES, (encode(delivery),), len(delivery.body))
+            self.add(DELIVERIES, encoded(delivery), len(delivery.body))
         for failed in told.failed:
             self._add_failed(LOG, said.at.offset, failed)
         self.by_subscription.update(each.id for each in told.matched)

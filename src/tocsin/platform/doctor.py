@@ -27,6 +27,7 @@ from tocsin.platform.java import java_problem
 from tocsin.store.database import Store
 from tocsin.store.errors import NewerFormat, StoreError
 from tocsin.store.log.reader import LogReader
+from tocsin.store.places import LOG, OUTCOMES
 from tocsin.wire.addresses import place
 from tocsin.wire.answer import Answer
 from tocsin.wire.errors import BadAddress
@@ -156,7 +157,7 @@ def _space(folder: Path) -> Finding:
 
 
 def _engine(settings: Settings) -> Finding:
-    path = settings.data / "tocsin.db"
+    path = settings.places.database
     if not path.exists():
         return Finding("engine", "ok", "the data directory belongs to no engine yet")
     try:
@@ -181,7 +182,7 @@ def _engine_was_given(settings: Settings) -> bool:
 
 
 def _owner(settings: Settings) -> str | None:
-    path = settings.data / "tocsin.db"
+    path = settings.places.database
     try:
         return _read_owner(path) if path.exists() else None
     except StoreError:
@@ -197,9 +198,9 @@ def _read_owner(path: Path) -> str | None:
 
 
 def _logs(settings: Settings) -> Iterator[Finding]:
-    for name in ("log", "outcomes"):
-        if (settings.data / name).exists():
-            yield _log(name, settings.data / name)
+    for name in (LOG, OUTCOMES):
+        if (folder := settings.places.log(name)).exists():
+            yield _log(name, folder)
 
 
 def _log(name: str, folder: Path) -> Finding:

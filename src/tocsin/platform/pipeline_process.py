@@ -38,7 +38,7 @@ class PipelineProcess:
 
     def published(self) -> tuple[int, int]:
         """The last batch that is published, and how much of the log is in it and those before."""
-        path = self._settings.data / "outbox.db"
+        path = self._settings.places.outbox
         if not path.exists():
             return NO_BATCH, 0
         with contextlib.closing(Outbox.open(path, read_only=True)) as outbox:
@@ -51,7 +51,7 @@ class PipelineProcess:
             self._hear(msgspec.json.decode(line))
         code = await self._process.wait()
         if not self.stopping and self.failure is None:
-            self.failure = f"the data pipeline ended with code {code}; see {self._settings.data / 'spark.log'}"
+            self.failure = f"the data pipeline ended with code {code}; see {self._settings.places.spark_log}"
         self.ready.set()
         self.first_batch.set()
 

@@ -26,6 +26,7 @@ CREATE INDEX outbox_of ON outbox (subscription, id)
 """,
 )
 Row = tuple[int, Delivery]
+Encoded = tuple[str, bytes]  # a delivery as `encoded` writes it: its subscription, and all of it
 
 
 class Batch(Struct, frozen=True):
@@ -51,14 +52,14 @@ class Outbox:
     def close(self) -> None:
         self._connection.close()
 
-    def publish(self, batch: int, deliveries: Iterable[Delivery], *, rows: int, end: str) -> bool:
+    def publish(self, batch: int, deliveries: Iterable[Encoded], *, rows: int, end: str) -> bool:
         """The rows and the batch's id in one transaction; False, and nothing written, when the id is there already."""
         with self._connection.write("FULL") as transaction:
             if transaction.execute("SELECT 1 FROM batch WHERE id = ?", (batch,)).fetchone():
                 return False
             sent = transaction.executemany(
                 "INSERT INTO outbox (batch, subscription, delivery) VALUES (?, ?, ?)",
-                ((batch, each.match.subscription, encode(each)) for each in deliveries),
+                ((batch, *each) for each in deliveries),
             )
             done = (batch, rows, sent.rowcount, end, time.time_ns())
             transaction.execute("INSERT INTO batch VALUES (?, ?, ?, ?, ?)", done)
@@ -103,6 +104,10 @@ class Outbox:
     def changed(self) -> bool:
         """Whether someone else may have published since the last call; cheap, and true the first time."""
         return self._connection.changed()
+
+
+def encoded(delivery: Delivery) -> Encoded:
+    return delivery.match.subscription, encode(delivery)
 
 
 def _decoded(rows: Iterable[Any]) -> list[Row]:

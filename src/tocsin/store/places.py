@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+LOG, OUTCOMES = "log", "outcomes"  # the node's log, and what came of each attempt to deliver
+
 
 @dataclass(frozen=True)
 class Places:
@@ -36,5 +38,8 @@ class Places:
     def spark_log(self) -> Path:
         return self.data / "spark.log"
 
-    def log(self, name: str) -> Path:
+    def log(self, name: str = LOG) -> Path:
         return self.data / name
+
+    def lock(self, job: str) -> Path:
+        return self.data / f"{job}.lock"
