@@ -50,7 +50,7 @@ class Mailboxes:
         self._table, self._store, self._now = store.pull_points, store, now
         self._most, self._lifetime = settings.limits.pull_queue, settings.delivery.lifetime
         self._points: dict[str, PullPoint] = {}
-        self.feeds = Feeds(store, self._put, settings.data / "log", feeding)
+        self.feeds = Feeds(store, self._put, settings.places.log(), feeding)
         self.pulled_to = 0
         self.put = self.handed_out = self.overflowed = 0
         self._saved_to = 0
