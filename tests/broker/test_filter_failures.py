@@ -10,7 +10,7 @@ from tests.judging import DEEP, wide
 
 from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
-from tocsin.broker.subscriptions.filter_failures import FilterFailures
+from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.suspension import SUSPENDED
 from tocsin.flow.flow import UNJUDGED
 from tocsin.matching.judge import Undecided

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.broker.records import NODE, accepted, subscribed
 
-from tocsin.broker.tracing.notification_lookup import fetch
+from tocsin.broker.tracing.lookup import fetch
 from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.model.identity import Instant, SubscriptionId

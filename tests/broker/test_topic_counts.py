@@ -6,8 +6,8 @@ import pytest
 from tests.broker.records import accepted
 
 from tocsin.broker.journal import Arrival, arrival
-from tocsin.broker.topics import topic_counts as topics
-from tocsin.broker.topics.topic_counts import TopicCounts
+from tocsin.broker.topics import topics
+from tocsin.broker.topics.topics import TopicCounts
 from tocsin.flow.flow import normalise
 from tocsin.store.database import Store
 

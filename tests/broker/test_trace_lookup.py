@@ -7,8 +7,8 @@ import pytest
 from tests.broker.records import accepted, subscribed
 from tests.broker.test_notification_lookup import batch
 
-from tocsin.broker.tracing import trace_lookup as finding
-from tocsin.broker.tracing.trace_lookup import find, newest
+from tocsin.broker.tracing import lookup as finding
+from tocsin.broker.tracing.lookup import find, newest
 from tocsin.flow.traces import Logged, Sought
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.records import Declared, Node, Position, Record

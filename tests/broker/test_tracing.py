@@ -15,7 +15,8 @@ from tocsin.broker.caller import NODE as NODE_CALLER
 from tocsin.broker.caller import Caller
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import ROWS, OutboxEngine
-from tocsin.broker.tracing import trace_lookup, tracing
+from tocsin.broker.tracing import lookup as trace_lookup
+from tocsin.broker.tracing import tracing
 from tocsin.broker.tracing.tracing import Traces
 from tocsin.flow.flow import Flow
 from tocsin.flow.traces import Account, Logged, Sought

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from tocsin.wire.addresses import AddressGuard
-from tocsin.wire.ending import no_more
 from tocsin.wire.http_client import HttpClient
+from tocsin.wire.server import no_more
 
 
 @dataclass(frozen=True)

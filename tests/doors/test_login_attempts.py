@@ -1,6 +1,6 @@
 import pytest
 
-from tocsin.doors.login_attempts import FORGIVEN_AFTER, FREE, LONGEST_WAIT, MOST_REMEMBERED, Attempts
+from tocsin.doors.gate import FORGIVEN_AFTER, FREE, LONGEST_WAIT, MOST_REMEMBERED, Attempts
 from tocsin.model.refusal import Refusal
 
 ANN = ("ann", "10.0.0.1")

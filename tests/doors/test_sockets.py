@@ -16,9 +16,9 @@ from tocsin.doors.api import sockets
 from tocsin.doors.api import streams as visits
 from tocsin.doors.api.sockets import _Conversation
 from tocsin.doors.api.streams import Visit
-from tocsin.doors.waiting import ended
 from tocsin.mediation.operations import CreatePullPoint
 from tocsin.model.identity import Instant
+from tocsin.wire.asgi import ended
 
 
 class Client:

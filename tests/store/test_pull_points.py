@@ -12,10 +12,10 @@ from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.subscription import Position
 from tocsin.store import dead_letters, past, progress
-from tocsin.store.current_messages import CurrentSaving
 from tocsin.store.database import Store
 from tocsin.store.errors import DatabaseFailed
 from tocsin.store.pull_points import PointState, Put, Saving, Take
+from tocsin.store.topics import CurrentSaving
 
 LOTS = 1 << 30
 

@@ -4,8 +4,7 @@ import pytest
 
 from tocsin.store.log.appender import Appender
 from tocsin.store.log.reader import LogReader
-from tocsin.store.log.retention import expendable
-from tocsin.store.log.segment import Segment
+from tocsin.store.log.segment import Segment, expendable
 
 SEGMENTS = [Segment(Path(f"{n}.log"), n * 10, n * 10 + 10, 100, 1000.0 + n) for n in range(5)]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from tocsin import Received
 from tocsin.model.notification import Notification
-from tocsin.wire.ending import no_more
+from tocsin.wire.server import no_more
 
 
 @dataclass(frozen=True)

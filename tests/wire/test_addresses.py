@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.wire.addresses import AddressGuard, origin, place, unwrap
-from tocsin.wire.errors import BadAddress
+from tocsin.wire.addresses import AddressGuard, BadAddress, origin, place, unwrap
 
 OUTSIDE = AddressGuard(loopback_allowed=False, own=[("tocsin.example", 8080), ("10.0.0.5", 8080)])
 INSIDE = AddressGuard(loopback_allowed=True, own=[("127.0.0.1", 8080)])

@@ -16,8 +16,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.wire import server
 from tocsin.wire import tcp_server as tcp_door
 from tocsin.wire.asgi import Receive, Scope, Send
-from tocsin.wire.ending import no_more
-from tocsin.wire.server import listen, served
+from tocsin.wire.server import listen, no_more, served
 from tocsin.wire.tcp_server import Client, TcpDoor, tcp_served
 
 Open = Callable[[socket.socket], AbstractAsyncContextManager[None]]

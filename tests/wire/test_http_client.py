@@ -13,9 +13,9 @@ from tocsin.model.identity import Pairs
 from tocsin.wire._plain import Plain
 from tocsin.wire._route import Route, Unusual
 from tocsin.wire.addresses import AddressGuard
-from tocsin.wire.ending import no_more
 from tocsin.wire.http_client import Answer, HttpClient
 from tocsin.wire.resolver import Pin
+from tocsin.wire.server import no_more
 
 INSIDE = AddressGuard(loopback_allowed=True)
 OK = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"

@@ -10,8 +10,7 @@ from tocsin.mediation.soap import dime
 from tocsin.mediation.soap.dime import Message
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
-from tocsin.wire.ending import no_more
-from tocsin.wire.server import listen
+from tocsin.wire.server import listen, no_more
 from tocsin.wire.tcp_client import Senders, TcpSender
 
 SOAP_12 = "http://www.w3.org/2003/05/soap-envelope"

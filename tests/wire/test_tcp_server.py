@@ -4,12 +4,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tocsin.doors.waiting import while_connected
 from tocsin.mediation.operations import Reply
 from tocsin.mediation.soap import dime
 from tocsin.mediation.soap.dime import Message
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import Receive
+from tocsin.wire.asgi import Receive, while_connected
 from tocsin.wire.server import listen
 from tocsin.wire.tcp_server import Client, Handle, Patience, TcpDoor, path_of, tcp_served
 

@@ -10,10 +10,10 @@ from typing import cast
 
 from tocsin.broker.consumers.consumers import Consumers
 from tocsin.broker.consumers.end_notices import EndNotices
-from tocsin.broker.dead_letters.dead_letters import DeadLetters
-from tocsin.broker.dead_letters.redrive import Remaker
+from tocsin.broker.dead_letters import DeadLetters, Remaker
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.declarations.semantics import Semantics
+from tocsin.broker.engines.direct import Direct
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import POLL_SECONDS, OutboxEngine
 from tocsin.broker.engines.retention import Retention
@@ -29,7 +29,6 @@ from tocsin.broker.journal import Follower, Journal
 from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node, now
 from tocsin.broker.publishing.current_messages import CurrentMessages
-from tocsin.broker.publishing.direct import Direct
 from tocsin.broker.publishing.duplicates import Duplicates
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.pull_points.feeds import Feeding
@@ -37,15 +36,14 @@ from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.resource_properties import ResourceProperties
 from tocsin.broker.settings import Settings
-from tocsin.broker.subscriptions.filter_failures import FilterFailures
+from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
 from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.broker.subscriptions.synchronisation import Synchronisation
 from tocsin.broker.topics.registrations import LOOK_SECONDS, Registrations
-from tocsin.broker.topics.topic_counts import SAVE_SECONDS, TopicCounts
 from tocsin.broker.topics.topic_space import TopicSpace
-from tocsin.broker.topics.topics import Topics
+from tocsin.broker.topics.topics import SAVE_SECONDS, TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.settings import DeliverySettings

@@ -8,7 +8,7 @@ import msgspec
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.consumers.consumers import Consumers
-from tocsin.broker.dead_letters.dead_letters import DeadLetters
+from tocsin.broker.dead_letters import DeadLetters
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.declarations.semantics import Semantics
 from tocsin.broker.engines.embedded import EmbeddedEngine

@@ -85,7 +85,7 @@ async def _up(settings: Settings, demo: bool, seconds: float | None) -> object:
 def _in_a_sentence() -> Iterator[None]:
     """What can be said so is, without a traceback."""
     from tocsin.store.errors import StoreError
-    from tocsin.wire.errors import WireError
+    from tocsin.wire.addresses import WireError
 
     try:
         yield

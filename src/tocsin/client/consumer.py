@@ -17,9 +17,8 @@ from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import Disconnected, Receive, Scope, Send, only, read_body, send_accepted, send_reply
+from tocsin.wire.asgi import Disconnected, Receive, Scope, Send, only, options, read_body, send_accepted, send_reply
 from tocsin.wire.server import listen, served
-from tocsin.wire.webhook_options import options
 
 LARGEST = 64 << 20
 _LOG = logging.getLogger("tocsin.client")

@@ -11,9 +11,8 @@ from tocsin.doors.wsdl import description
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.ws import onvif
 from tocsin.model.paths import EVENTS, TOPIC_DOCUMENTS
-from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, send_reply
+from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, options, send_reply
 from tocsin.wire.peer_messages import PATH as PEERS
-from tocsin.wire.webhook_options import options
 
 
 def doors(gate: Gate) -> Application:

@@ -6,8 +6,7 @@ from tocsin.mediation.faults import problem
 from tocsin.model.identity import Pairs
 from tocsin.model.paths import EVENTS
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_accepted, send_reply
-from tocsin.wire.webhook_options import options
+from tocsin.wire.asgi import Receive, Scope, Send, header, only, options, read_body, send_accepted, send_reply
 
 
 class EventsDoor:

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from tocsin.broker.caller import NODE, Caller
 from tocsin.doors.gate import Gate
-from tocsin.doors.notifier_wsdl import asks_for_wsdl, description
 from tocsin.doors.soap import is_envelope
+from tocsin.doors.wsdl import asks_for_wsdl, notifier_description
 from tocsin.flow.addressing import NOTIFIERS, door_of
 from tocsin.mediation import faults
 from tocsin.mediation.ce import cloudevents
@@ -80,7 +80,7 @@ class NotifierDoor:
         except Refusal as refusal:
             text = f"there is no notifier {name[:80]!r} at this node; GET /api/notifiers tells which there are"
             raise Refusal(refusal.reason, text) from None
-        return description(name, address)
+        return notifier_description(name, address)
 
     async def _post(self, name: str, scope: Scope, receive: Receive) -> Reply:
         body = b""

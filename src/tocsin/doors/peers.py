@@ -4,12 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 from urllib.parse import parse_qs
 
-from tocsin.doors.waiting import while_connected
 from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
 from tocsin.semantics.interest.partition import Entry, Partition
-from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply
+from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply, while_connected
 from tocsin.wire.peer_messages import (
     ENTRIES,
     MEDIA_TYPE,

@@ -4,7 +4,6 @@ from msgspec.structs import replace
 
 from tocsin.doors.gate import Gate
 from tocsin.doors.operations import REGISTRATIONS, operate
-from tocsin.doors.waiting import while_connected
 from tocsin.markup import xml
 from tocsin.mediation import dialects, raw
 from tocsin.mediation.dialects import Reading
@@ -18,7 +17,7 @@ from tocsin.mediation.soap.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.ws import onvif, wse_2004_08, wsn_1_3
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accepted, send_reply
+from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accepted, send_reply, while_connected
 
 _RESOURCES = (SUBSCRIPTIONS, PULL_POINTS, REGISTRATIONS)
 

@@ -1,4 +1,4 @@
-"""`/broker?wsdl` and `/broker?xsd=NAME`: the broker described in WSDL 1.1, for tools that make clients of that."""
+"""The broker (`/broker?wsdl`, `/broker?xsd=NAME`) and each notifier, described in WSDL 1.1 for tools."""
 
 import re
 from importlib.resources import files
@@ -6,7 +6,9 @@ from importlib.resources import files
 from tocsin.markup import xml
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
+from tocsin.mediation.ws.notifier_messages import HEADERS
 from tocsin.model.refusal import Refusal
+from tocsin.semantics.interest.ino import topic_of_path
 from tocsin.wire.asgi import Scope
 
 _DOCUMENTS = {each.name: each.read_text() for each in files("tocsin.doors").joinpath("wsdl_files").iterdir()}
@@ -35,3 +37,22 @@ def _reply(name: str, base_url: str) -> Reply:
     text = _DOCUMENTS[name].replace(_ADDRESS, address)
     here = _LOCATION.sub(lambda found: f'schemaLocation="{address}?xsd={found[1]}"', text)
     return Reply(200, _HEADERS, here.encode())
+
+
+_EACH_HEADER = re.compile(r"<!-- HEADER (.*?) -->")
+_TEMPLATE = _EACH_HEADER.sub(
+    lambda found: "".join(found[1].replace("HEADER", each) for each in HEADERS),
+    files("tocsin.doors").joinpath("wsdl_files", "notifier.wsdl").read_text("utf-8"),
+)
+
+
+def asks_for_wsdl(query: bytes) -> bool:
+    """Tools write it as `?wsdl` and as `?WSDL`."""
+    return query.partition(b"=")[0].lower() == b"wsdl"
+
+
+def notifier_description(name: str, address: str) -> Reply:
+    """The service has the notifier's name, as far as XML lets it be one."""
+    service = str(topic_of_path((name,)))
+    said = _TEMPLATE.replace('"ADDRESS"', xml.attribute(address).decode()).replace('"SERVICE"', f'"{service}"')
+    return Reply(200, _HEADERS, said.encode())

@@ -28,9 +28,8 @@ from tocsin.store.database import Store
 from tocsin.store.errors import NewerFormat, StoreError
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import LOG, OUTCOMES
-from tocsin.wire.addresses import place
+from tocsin.wire.addresses import BadAddress, place
 from tocsin.wire.answer import Answer
-from tocsin.wire.errors import BadAddress
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.trust import SYSTEM, Trust
 

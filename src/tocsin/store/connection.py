@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from tocsin.store import former
 from tocsin.store.errors import DatabaseFailed, NewerFormat
-from tocsin.store.paging import until_bytes
+from tocsin.store.log.reader import until_bytes
 
 _BUSY_SECONDS = 10.0
 Durability = Literal["FULL", "NORMAL"]  # FULL survives a power cut; NORMAL a crash of the process only

@@ -9,7 +9,6 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed, Declared
 from tocsin.model.subscription import Position
 from tocsin.store import (
-    current_messages,
     dead_letters,
     former,
     implicit,
@@ -20,7 +19,7 @@ from tocsin.store import (
     registrations,
     requests,
     secrets,
-    topic_namespaces,
+    topics,
     users,
 )
 from tocsin.store.connection import Connection
@@ -33,8 +32,8 @@ _META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, W
 _SCHEMA = (
     ";".join((_META, past.CHANGES, progress.SCHEMA, dead_letters.SCHEMA)),
     ";".join((secrets.SCHEMA, former.CONSENTS)),
-    ";".join((registrations.SCHEMA, topic_namespaces.SCHEMA)),
-    ";".join((pull_points.SCHEMA, current_messages.SCHEMA)),
+    ";".join((registrations.SCHEMA, topics.NAMESPACES)),
+    ";".join((pull_points.SCHEMA, topics.CURRENT_MESSAGES)),
     users.SCHEMA,
     former.CONSENT_ADDRESSES,
     implicit.SCHEMA,
@@ -50,14 +49,14 @@ class Store:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.registrations = registrations.RegistrationTable(connection)
-        self.topic_namespaces = topic_namespaces.TopicNamespaceTable(connection)
+        self.topic_namespaces = topics.TopicNamespaceTable(connection)
         self.past = past.Past(connection)
         self._saving = Lock()
         self._saved: progress.Cursors | None = None  # what the database has, once known
         self.secrets = secrets.Secrets(connection)
         self.users = users.Users(connection)
         self.pull_points = pull_points.PullPointTable(connection)
-        self.current_messages = current_messages.CurrentMessageTable(connection)
+        self.current_messages = topics.CurrentMessageTable(connection)
         self.implicit = implicit.ImplicitTables(connection)
         self.requests = requests.RequestTable(connection)
 

@@ -11,7 +11,7 @@ from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.store.codec import decode_delivery, encode
 from tocsin.store.connection import Connection
-from tocsin.store.paging import PAGE_BYTES
+from tocsin.store.log.reader import PAGE_BYTES
 
 _SCHEMA = (
     """

@@ -17,9 +17,8 @@ from tocsin.model.identity import Pairs
 from tocsin.wire._reading import Reading
 from tocsin.wire._route import Route
 from tocsin.wire._transfer import Done
-from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.addresses import AddressGuard, BadAddress
 from tocsin.wire.answer import Answer
-from tocsin.wire.errors import BadAddress
 from tocsin.wire.resolver import KEPT, Pin
 
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT

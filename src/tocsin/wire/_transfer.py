@@ -10,9 +10,8 @@ import pycurl
 
 from tocsin.model.identity import Pairs
 from tocsin.wire._multi import Multi
-from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.addresses import AddressGuard, BadAddress
 from tocsin.wire.answer import Answer
-from tocsin.wire.errors import BadAddress
 from tocsin.wire.trust import SYSTEM, Trust
 
 Done = Callable[[Answer], None]

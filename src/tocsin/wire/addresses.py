@@ -6,8 +6,6 @@ from collections.abc import Collection
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
 
-from tocsin.wire.errors import BadAddress
-
 PORTS = {"http": 80, "https": 443}
 SOAP_PORTS = {**PORTS, "tcp": None}  # SOAP over TCP has no port of its own, so its addresses name one
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
@@ -132,3 +130,11 @@ def _forbidden(address: Address) -> str:
     if address.is_multicast:
         return "a multicast"
     return "a reserved" if address.is_reserved else ""
+
+
+class WireError(Exception):
+    """The root of this folder's errors."""
+
+
+class BadAddress(WireError):
+    """An address nothing may be sent to; the text says why."""

@@ -2,12 +2,13 @@
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
 from tocsin.mediation.operations import Reply
+from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
 
 Scope = MutableMapping[str, Any]
@@ -117,3 +118,41 @@ async def send_accepted(send: Send) -> None:
 
 def _too_large(limit: int) -> Refusal:
     return Refusal("too-large", f"the body has more than the {limit} bytes that are accepted here")
+
+
+Found = TypeVar("Found")
+
+
+async def while_connected(receive: Receive, work: Coroutine[Any, Any, Found]) -> Found:
+    """What comes of the work; it is cancelled when the caller goes away before that. The body must have been read."""
+    working, leaving = asyncio.create_task(work), asyncio.create_task(_left(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Disconnected
+        return working.result()
+    finally:
+        await ended(working, leaving)
+
+
+async def ended(*tasks: "asyncio.Task[Any]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+ANY = "*"
+
+
+def options(scope: Scope, origins: Sequence[str]) -> Reply:
+    """Consent is in the headers alone; without them the answer says no more than which method is taken."""
+    asked = header(scope, b"webhook-request-origin").strip()
+    headers: Pairs = (("Allow", "POST, OPTIONS"),)
+    if asked and (ANY in origins or asked.lower() in origins):
+        headers += (("WebHook-Allowed-Origin", ANY if ANY in origins else asked), ("WebHook-Allowed-Rate", ANY))
+    return Reply(200, headers, b"")

@@ -13,9 +13,8 @@ from tocsin.wire._multi import Multi
 from tocsin.wire._plain import Plain
 from tocsin.wire._route import Route, Unusual
 from tocsin.wire._transfer import Done, Transfer
-from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.addresses import AddressGuard, BadAddress
 from tocsin.wire.answer import Answer
-from tocsin.wire.errors import BadAddress
 from tocsin.wire.resolver import KEPT, Lookup, Pin, Resolver, system_lookup
 from tocsin.wire.trust import SYSTEM, Trust
 

@@ -12,7 +12,7 @@ from tocsin.model.refusal import Reason, Refusal
 from tocsin.routing.implicit.messages import Claim, Copy, Granted, Handled
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.partition import Entry, Partition
-from tocsin.wire.errors import WireError
+from tocsin.wire.addresses import WireError
 
 PATH = "/peer/implicit"
 PART = "/peer/implicit/part"

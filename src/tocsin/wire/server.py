@@ -15,9 +15,8 @@ from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
 from tocsin.wire._protocol import BoundedHttp
+from tocsin.wire.addresses import WireError
 from tocsin.wire.asgi import Application, Receive, Scope, Send, send_reply
-from tocsin.wire.ending import no_more
-from tocsin.wire.errors import WireError
 from tocsin.wire.tls import tls_extensions
 
 
@@ -133,3 +132,22 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+
+_TURNS = 3
+
+
+async def no_more(*servers: asyncio.Server) -> None:
+    """Nothing is accepted any more, and whatever was accepted is being handled."""
+    loop = asyncio.get_running_loop()
+    for listener in (each for server in servers for each in server.sockets):
+        loop.remove_reader(listener.fileno())
+    await _turns()
+    for server in servers:
+        server.close()
+    await _turns()  # uvloop accepts until it is closed
+
+
+async def _turns() -> None:
+    for _ in range(_TURNS):
+        await asyncio.sleep(0)

@@ -19,9 +19,8 @@ from urllib.parse import urlsplit
 from tocsin.markup import xml
 from tocsin.mediation.soap import dime
 from tocsin.model.identity import Pairs
-from tocsin.wire.addresses import AddressGuard, literal, place
+from tocsin.wire.addresses import AddressGuard, BadAddress, WireError, literal, place
 from tocsin.wire.answer import Answer
-from tocsin.wire.errors import BadAddress, WireError
 from tocsin.wire.resolver import KEPT, Lookup, Pin, Resolver, system_lookup
 
 Done = Callable[[Answer], None]

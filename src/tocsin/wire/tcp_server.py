@@ -18,7 +18,7 @@ from tocsin.mediation.operations import Reply
 from tocsin.mediation.soap import dime
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.wire.asgi import Disconnected, Receive
-from tocsin.wire.ending import no_more
+from tocsin.wire.server import no_more
 
 Client = tuple[str, int] | None  # the address and port of who calls
 # Path, content type, body, what tells that the caller is gone, as it would be told over HTTP, and who that is.

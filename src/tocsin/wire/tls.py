@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tocsin.wire.errors import WireError
+from tocsin.wire.addresses import WireError
 
 
 class BadCertificate(WireError):

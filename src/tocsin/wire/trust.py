@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tocsin.wire.errors import WireError
+from tocsin.wire.addresses import WireError
 
 _AUTHORITIES = ssl.get_default_verify_paths().cafile
 

@@ -7,8 +7,7 @@ import msgspec
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.consumers.consents import Asking, Consents, Waiting
-from tocsin.broker.consumers.secrets import Secrets
-from tocsin.broker.consumers.sink_secrets import SinkSecrets, secrets_of
+from tocsin.broker.consumers.secrets import Secrets, SinkSecrets, secrets_of
 from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer

@@ -5,20 +5,21 @@ import base64
 import hashlib
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import urlsplit
 
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.client.errors import ClientError
 from tocsin.client.signatures import ID, SIGNATURE, TIMESTAMP, key_of, signature
 from tocsin.delivery.courier import CannotDress
-from tocsin.model.access import Secret
+from tocsin.model.access import Secret, is_of_a_sink
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Endpoint
+from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.store import secrets
-from tocsin.wire.addresses import literal, origin, place
-from tocsin.wire.errors import BadAddress
+from tocsin.wire.addresses import BadAddress, literal, origin, place
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TOKEN = re.compile(r"[\x21-\x7e]{1,8192}")
@@ -193,3 +194,41 @@ def _check_key(value: str) -> None:
 def _need(pattern: re.Pattern[str], value: str, words: str) -> None:
     if not pattern.fullmatch(value):
         raise Refusal("malformed", words)
+
+
+class SinkSecrets:
+    """Counts their users, so that many subscriptions can end at once. What no subscription came to use, or was left
+    behind by one that ended, is swept away at the start."""
+
+    def __init__(self, secrets: Secrets, standing: StandingSubscriptions) -> None:
+        self._secrets, self._standing = secrets, standing
+        self._of = {each.id: used for each in standing.by_id.values() if (used := _of_sinks(each))}
+        self._users = Counter(name for used in self._of.values() for name in used)
+        for secret in secrets.all():
+            if is_of_a_sink(secret.name) and not self._users[secret.name]:
+                secrets.forget(secret.name)
+
+    def changed(self, subscription: Subscription) -> None:
+        before, used = self._of.pop(subscription.id, set[str]()), _of_sinks(subscription)
+        if used:
+            self._of[subscription.id] = used
+            self._users.update(used)
+        for name in before:
+            self._users[name] -= 1
+            if self._users[name] <= 0:
+                del self._users[name]
+                self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
+        if not any(name in _of_sinks(each) for each in self._standing.changing.values()):
+            self._secrets.forget(name)
+
+
+def secrets_of(subscription: Subscription) -> set[str]:
+    ends = (subscription.consumer, subscription.end_to)
+    return {end.secret for end in ends if end is not None and end.secret is not None}
+
+
+def _of_sinks(subscription: Subscription) -> set[str]:
+    """Who has ended uses none."""
+    return set() if subscription.state == "ended" else set(filter(is_of_a_sink, secrets_of(subscription)))

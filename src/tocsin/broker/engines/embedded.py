@@ -22,8 +22,7 @@ from tocsin.store.codec import decode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN, Judges
-from tocsin.store.log.reader import LogReader
-from tocsin.store.paging import PAGE_BYTES, Stretch, until_bytes
+from tocsin.store.log.reader import PAGE_BYTES, LogReader, Stretch, until_bytes
 from tocsin.store.past import History
 
 Wanted = tuple[Notification, Subscription]

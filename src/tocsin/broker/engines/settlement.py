@@ -9,10 +9,9 @@ from typing import Protocol
 import msgspec
 
 from tocsin.broker.consumers.end_notices import ENDING, Notice
-from tocsin.broker.consumers.failures import InARow
 from tocsin.broker.journal import Follower
 from tocsin.broker.settings import DeliverySettings
-from tocsin.broker.subscriptions.filter_failures import FilterFailures
+from tocsin.broker.subscriptions.failures import FilterFailures, InARow
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.entry import Entry, Place, Undeliverable
 from tocsin.flow.flow import unmade

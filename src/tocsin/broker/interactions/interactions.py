@@ -13,10 +13,9 @@ from msgspec.structs import replace
 from tocsin.broker.caller import NODE, Caller
 from tocsin.broker.implicit.implicit import Implicit
 from tocsin.broker.interactions.records import NAMES, Records, check_live, is_live
-from tocsin.broker.interactions.subscriptions import Standing
-from tocsin.broker.interactions.ways import Ways
+from tocsin.broker.interactions.ways import Standing, Ways
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
-from tocsin.broker.tracing.notification_lookup import fetch
+from tocsin.broker.tracing.lookup import fetch
 from tocsin.model import names
 from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.interactions import Also, Ask, Choice, Fetched, Interaction, Receivers, Request, Tell

@@ -8,7 +8,7 @@ from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
-from tocsin.store.current_messages import CurrentMessageTable, CurrentSaving
+from tocsin.store.topics import CurrentMessageTable, CurrentSaving
 
 MOST_TOPICS = 10_000
 MOST_BYTES = 64 << 20

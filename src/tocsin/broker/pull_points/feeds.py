@@ -22,8 +22,7 @@ from tocsin.model.subscription import Subscription
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
 from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN, Judges
-from tocsin.store.log.reader import LogReader
-from tocsin.store.paging import PAGE_BYTES, Stretch
+from tocsin.store.log.reader import PAGE_BYTES, LogReader, Stretch
 
 PAGE = 10_000  # records
 _AGAIN_SECONDS = 1.0

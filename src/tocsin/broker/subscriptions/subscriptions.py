@@ -27,8 +27,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription, notifier_of
 from tocsin.store.database import Store
 from tocsin.store.places import Places
-from tocsin.wire.addresses import AddressGuard
-from tocsin.wire.errors import BadAddress
+from tocsin.wire.addresses import AddressGuard, BadAddress
 
 Tally = tuple[int, int, int]  # how much waits, was delivered since the start, and is a dead letter
 

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from tocsin.broker.consumers.end_notices import EndNotices
 from tocsin.broker.pull_points.mailboxes import Mailboxes
-from tocsin.broker.subscriptions.filter_failures import FilterFailures
+from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.flow.addressing import pulled_by
 from tocsin.markup import xml

@@ -32,8 +32,7 @@ from tocsin.routing.demand import (
 )
 from tocsin.store.errors import StoreError
 from tocsin.store.registrations import RegistrationTable
-from tocsin.wire.addresses import AddressGuard
-from tocsin.wire.errors import BadAddress
+from tocsin.wire.addresses import AddressGuard, BadAddress
 from tocsin.wire.http_client import HttpClient
 
 LOOK_SECONDS = 0.25

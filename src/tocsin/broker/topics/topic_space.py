@@ -11,7 +11,7 @@ from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.refusal import Refusal
 from tocsin.model.topics import TopicNamespace, TopicSet
 from tocsin.store.errors import StoreError
-from tocsin.store.topic_namespaces import TopicNamespaceTable
+from tocsin.store.topics import TopicNamespaceTable
 
 REMEMBERED = 16_384
 SHOWN = 5

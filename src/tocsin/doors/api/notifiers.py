@@ -11,7 +11,7 @@ from tocsin.documents import notifiers as d
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.parameters import Body, By, Path, PlainLimit, Query, seconds
 from tocsin.doors.api.router import JSON, Answer, Resource, from_json
-from tocsin.doors.waiting import while_connected
+from tocsin.wire.asgi import while_connected
 
 Name = Annotated[str, Path("Of the notifier and its service")]
 _ONCE = {"Cache-Control": "no-store"}

@@ -15,10 +15,10 @@ from tocsin.documents.pull_points import (
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.parameters import NUMBER, Limit, Query, TopicQuery, Wait, whole_number
 from tocsin.doors.api.router import Answer, Resource
-from tocsin.doors.waiting import while_connected
 from tocsin.matching.resolution import as_said
 from tocsin.model.filters import TopicIs
 from tocsin.model.refusal import Refusal
+from tocsin.wire.asgi import while_connected
 
 pull_points = Resource("/api/pullpoints")
 current_messages = Resource("/api/topics/current")

@@ -20,10 +20,10 @@ from tocsin.doors.api.parameters import FLAG, Query, TopicQuery, flag
 from tocsin.doors.api.router import Resource, response
 from tocsin.doors.api.streams import AT_ONCE, HEARTBEAT_SECONDS, Visit
 from tocsin.doors.gate import Gate
-from tocsin.doors.waiting import ended
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Held
 from tocsin.model.refusal import Refusal
+from tocsin.wire.asgi import ended
 
 WINDOW = 1000  # messages that were sent and not acknowledged
 _GOING_AWAY, _NORMAL, _POLICY = 1001, 1000, 1008

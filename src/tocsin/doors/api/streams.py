@@ -12,14 +12,13 @@ from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.doors.api.parameters import TEXT, Header, TopicQuery
 from tocsin.doors.api.router import Resource
-from tocsin.doors.waiting import while_connected
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Held, Renew, Subscribe
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import after
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form
-from tocsin.wire.asgi import Receive, Scope, Send
+from tocsin.wire.asgi import Receive, Scope, Send, while_connected
 
 streams = Resource("/api")
 HEARTBEAT_SECONDS = 15.0

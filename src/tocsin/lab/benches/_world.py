@@ -11,7 +11,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from tocsin.lab.benches._stage import Lost, Process, started
-from tocsin.wire.ending import no_more
+from tocsin.wire.server import no_more
 
 PIECE = 1 << 16
 

@@ -23,7 +23,7 @@ from tocsin.matching.engine import Engine
 from tocsin.matching.index.compiled import Compiled, compiled
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription
-from tocsin.platform.collector import patient_collector
+from tocsin.platform.serving import patient_collector
 from tocsin.store import snapshots
 
 Given = TypeVar("Given")

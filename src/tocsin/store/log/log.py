@@ -18,8 +18,7 @@ from typing import Self
 
 from tocsin.store.errors import CannotAppend, LogFull, LogRefuses
 from tocsin.store.log.appender import Appender, BeforeMark
-from tocsin.store.log.retention import expendable
-from tocsin.store.log.segment import MAX_PAYLOAD, Segment
+from tocsin.store.log.segment import MAX_PAYLOAD, Segment, expendable
 
 _COMMIT_BYTES = 4 << 20
 MOST_WAITING = 100_000  # records, however small: each is a request that waits for its answer

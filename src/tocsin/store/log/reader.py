@@ -2,8 +2,10 @@
 
 import os
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from time import monotonic
+from typing import TypeVar
 
 from tocsin.store.errors import CorruptLog, OffsetGone
 from tocsin.store.log.mark import Mark
@@ -126,3 +128,33 @@ class LogReader:
         if entry and read_sync(header, os.pread(file, SYNC_SIZE, entry[1])) == entry[0]:
             return entry
         return header.first, HEADER_SIZE
+
+
+PAGE_BYTES = 4 << 20
+PAGE_SECONDS = 5.0
+T = TypeVar("T")
+
+
+def until_bytes(each_of: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[T]:
+    """The first of them, until they have so many bytes: one at least, and less than one more than that."""
+    for each in each_of:
+        yield each
+        most -= size(each)
+        if most <= 0:
+            return
+
+
+class Stretch:
+    """Records of the log, as many as can be looked at in `PAGE_SECONDS`; `stop` is where that ended."""
+
+    def __init__(self, stop: int) -> None:
+        self.stop = stop
+
+    def of(self, frames: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        """The first of them, however late it is."""
+        until = monotonic() + PAGE_SECONDS
+        for count, frame in enumerate(frames):
+            if count and monotonic() > until:
+                self.stop = frame[0]
+                return
+            yield frame

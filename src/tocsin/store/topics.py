@@ -1,4 +1,4 @@
-"""The last notification on each topic, and up to where in the log these are the last."""
+"""Topics that were declared, as the documents that came; and the last notification on each topic."""
 
 from collections.abc import Iterable, Sequence
 
@@ -8,7 +8,7 @@ from tocsin.model.notification import Notification
 from tocsin.store.connection import Connection
 from tocsin.store.pull_points import decode_notification, encode_notification
 
-SCHEMA = """
+CURRENT_MESSAGES = """
 CREATE TABLE current_message (
     topic TEXT PRIMARY KEY, at INTEGER NOT NULL, part INTEGER NOT NULL, notification BLOB NOT NULL
 ) STRICT;
@@ -48,3 +48,25 @@ class CurrentMessageTable:
 def _values(notification: Notification) -> tuple[object, ...]:
     place = (str(notification.topic), notification.at.offset, notification.index)
     return *place, encode_notification(notification)
+
+
+NAMESPACES = """
+CREATE TABLE topic_namespace (namespace TEXT PRIMARY KEY, document BLOB NOT NULL) STRICT, WITHOUT ROWID
+"""
+
+
+class TopicNamespaceTable:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def keep(self, namespace: str, document: bytes) -> None:
+        """On disk when it returns; what was declared before under that namespace is replaced."""
+        with self._connection.write("FULL") as transaction:
+            transaction.execute("INSERT OR REPLACE INTO topic_namespace VALUES (?, ?)", (namespace, document))
+
+    def remove(self, namespace: str) -> None:
+        with self._connection.write("FULL") as transaction:
+            transaction.execute("DELETE FROM topic_namespace WHERE namespace = ?", (namespace,))
+
+    def documents(self) -> list[bytes]:
+        return [row[0] for row in self._connection.rows("SELECT document FROM topic_namespace ORDER BY namespace")]

@@ -1,1 +1,0 @@
-"""Deliveries that were given up, and trying them again."""
