@@ -46,8 +46,7 @@ def serialise(element: Element) -> bytes:
 class Declaration(Struct, frozen=True):
     """A namespace declaration in force around an element."""
 
-    prefix: bytes  # with its colon; empty for the default namespace
-    mention: re.Pattern[bytes]
+    mention: re.Pattern[bytes]  # of its prefix; of the default namespace anything is one
     attribute: bytes
     written: bytes
 
@@ -89,12 +88,12 @@ _known_scope = lru_cache(maxsize=512)(_scope)  # senders repeat themselves; long
 
 def _declaration(prefix: str | None, uri: str) -> Declaration:
     if prefix is None:
-        return Declaration(b"", re.compile(b""), b"xmlns", b" xmlns=" + attribute(uri))
+        return Declaration(re.compile(b""), b"xmlns", b" xmlns=" + attribute(uri))
     name = prefix.encode()
     colon = re.escape(name + b":")
     # The name first, then what stands before it: that way round the search runs at the speed of a plain find.
     mention = re.compile(rb"%b(?<!%b%b)" % (colon, _NAME_BYTE, colon))
-    return Declaration(name + b":", mention, b"xmlns:" + name, b" xmlns:%b=%b" % (name, attribute(uri)))
+    return Declaration(mention, b"xmlns:" + name, b" xmlns:%b=%b" % (name, attribute(uri)))
 
 
 _UTF8_DECLARATION = re.compile(
@@ -132,7 +131,7 @@ def standing_alone(own: bytes, scope: Scope) -> bytes | None:
     if (b"!" in own and b"<!" in own) or (b"?" in own and b"<?" in own):
         return None
     for each in scope:
-        if each.prefix in own and each.mention.search(own):
+        if each.mention.search(own):
             return _declaring(own, scope)
     return own
 
@@ -146,13 +145,12 @@ def _declaring(own: bytes, scope: Scope) -> bytes | None:
     return own[: tag.end(1)] + b"".join(each.written for each in missing) + own[tag.end(1) :]
 
 
-def name_of(plain: bytes) -> str:
-    """The Clark name of a document's element, empty if it is malformed; it holds no `<!`, hence no DOCTYPE."""
+def element_of(plain: bytes) -> Element | None:
+    """A document's element, None if it is malformed; it holds no `<!`, hence no DOCTYPE."""
     try:
-        name: str = etree.fromstring(plain, SAFE_PARSER).tag
+        return etree.fromstring(plain, SAFE_PARSER)
     except (etree.XMLSyntaxError, ValueError):
-        return ""
-    return name
+        return None
 
 
 def written_name(element: Element) -> bytes:

@@ -81,8 +81,8 @@ def space_topic(text: str) -> Topic:
 
 def sayable_content_topic(notification: Notification) -> str:
     """The content topic that can be written with the topic; empty where there is none, or no topic to write it with."""
-    said = notification.attribute(CONTENT_TOPIC) if notification.topic != NO_TOPIC else None
-    return said if said is not None and _SAYABLE.fullmatch(said) else ""
+    said = notification.attribute(CONTENT_TOPIC)
+    return said if said is not None and notification.topic != NO_TOPIC and _SAYABLE.fullmatch(said) else ""
 
 
 @lru_cache(maxsize=4096)

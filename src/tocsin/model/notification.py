@@ -28,7 +28,10 @@ class Notification(Struct, frozen=True):
     addressee: str = ""  # the one notifier whose service it is for; nobody else sees it
 
     def attribute(self, name: str) -> str | None:
-        return next((value for key, value in self.attributes if key == name), None)
+        for key, value in self.attributes:  # not a generator: that costs three times as much
+            if key == name:
+                return value
+        return None
 
 
 class Message(Struct, frozen=True, array_like=True):

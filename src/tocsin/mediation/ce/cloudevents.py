@@ -50,11 +50,13 @@ Mode = Literal["structured", "batched", "binary"]
 
 
 def notifications(record: Accepted) -> tuple[Notification, ...]:
-    headers = dict(record.headers)
-    content_type = headers.get("content-type", "")
+    content_type = ""
+    for name, value in record.headers:
+        if name == "content-type":
+            content_type = value
     mode, charset = _mode(content_type) if len(content_type) < _LONGEST_KEPT else _told_mode(content_type)
     if mode == "binary":
-        return (_notification(record, 0, *_binary(headers, content_type, record.body)),)
+        return (_notification(record, 0, *_binary(dict(record.headers), content_type, record.body)),)
     body = record.body if charset == "utf-8" else _transcoded(record.body, charset)
     if mode == "structured":
         return (_of_one(record, body),)

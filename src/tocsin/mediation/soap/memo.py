@@ -113,14 +113,16 @@ class EnvelopeMemo:
         data = xml.standing_alone(own, around.scope)
         if data is None:
             return None
-        tag = xml.name_of(data)
-        kind = around.kinds.get(tag) or self._kind(around, tag)
+        element = xml.element_of(data)
+        if element is None:
+            return None
+        kind = around.kinds.get(element.tag) or self._kind(around, element.tag)
         if kind is None:
             return None
         return Recalled(around.prototype, MessageId(name), kind[0], kind[1], Payload(XML_TYPE, data), around.spoken)
 
     def _kind(self, around: _Surroundings, tag: str) -> tuple[QName, Pairs] | None:
-        if not tag or is_wrapper(tag) or tag in self._operations:
+        if is_wrapper(tag) or tag in self._operations:
             return None
         kind = type_of(tag)
         found = kind, attributes_for(around.action, kind) if around.action else ()

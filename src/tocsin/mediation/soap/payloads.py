@@ -81,14 +81,12 @@ def type_name(text: str) -> QName | str:
 def as_element(notification: Notification) -> bytes:
     """The payload as one XML element that can stand in a SOAP body."""
     payload = notification.payload
-    if (
-        payload.media_type == XML_TYPE
-        and type(notification.type) is QName
-        and notification.dialect.startswith(_SOAP_DIALECTS)
-    ):
-        return payload.data  # we took it from a parsed message ourselves
-    element = _embeddable(payload.data) if is_xml(payload.media_type) else None
-    return element or _wrapped(payload, notification.type)
+    if payload.media_type == XML_TYPE:
+        if type(notification.type) is QName and notification.dialect.startswith(_SOAP_DIALECTS):
+            return payload.data  # we took it from a parsed message ourselves
+    elif not is_xml(payload.media_type):
+        return _wrapped(payload, notification.type)
+    return _embeddable(payload.data) or _wrapped(payload, notification.type)
 
 
 def _embeddable(data: bytes) -> bytes | None:
@@ -109,7 +107,7 @@ _last: tuple[bytes, bytes | None] = b"", None
 
 def _checked(data: bytes) -> bytes | None:
     if xml.is_elements_and_text(data):
-        return data if xml.name_of(data) else None
+        return None if xml.element_of(data) is None else data
     try:
         return xml.serialise(xml.parse(data))
     except MarkupError:
