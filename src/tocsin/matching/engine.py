@@ -1,6 +1,7 @@
 """The engine: takes subscriptions as they change, says who wants a notification."""
 
 from collections.abc import Iterable
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -50,13 +51,18 @@ class Engine:
         self._services: dict[str, dict[SubscriptionId, None]] = {}  # by the notifier that tells them
         self._candidates: dict[Topic, list[Subscription]] = {}  # of topics seen before, until a change
         self._room = ROOM
-        self._combined = Combination(self.catalogue, statistics)
+        self._known_statistics = statistics
         self._slots: dict[SubscriptionId, int] = {}
         self._at_slot: list[Subscription] = []  # what left is there until another takes its slot
         self._base = base
         self._over: set[SubscriptionId] = set()  # of the snapshot, those that changed since
         for service in () if base is None else map(base.subscription, base.services):
             self.apply(service)
+
+    @cached_property
+    def _combined(self) -> Combination:
+        """Made when somebody asks for more than a topic."""
+        return Combination(self.catalogue, self._known_statistics)
 
     def apply(self, subscription: Subscription) -> None:
         """The new state of one subscription; an ended one leaves the index."""
