@@ -1,6 +1,7 @@
 """A repeated message id from one producer is answered like the first and makes no second record."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from tocsin.mediation.ce import cloudevents
@@ -16,7 +17,8 @@ class Duplicates:
 
     def __init__(self, window: int) -> None:
         self._window = window
-        self._seen: dict[Key, tuple[Instant, asyncio.Future[int]]] = {}
+        # Not a dict: to find its first key, it passes all that were deleted before it.
+        self._seen: OrderedDict[Key, tuple[Instant, asyncio.Future[int]]] = OrderedDict()
 
     def first(self, key: Key, now: Instant) -> "asyncio.Future[int] | None":
         """What to wait for when the same was accepted before; None for a new one."""
@@ -27,7 +29,7 @@ class Duplicates:
         seen = self._seen
         seen.pop(key, None)
         while len(seen) >= self._window:
-            del seen[next(iter(seen))]
+            seen.popitem(last=False)
         seen[key] = (when, future)
 
 
