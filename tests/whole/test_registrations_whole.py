@@ -103,8 +103,8 @@ async def test_on_demand_the_broker_subscribes_pauses_and_resumes(
     other = await subscribe(http, broker, sink.url("o"), "unwanted")
     wants = await subscribe(http, broker, sink.url("w"), "d:wanted//.", namespaces={"d": "urn:d"})
     await wait_until(lambda: producer.states() == ["active"], "somebody wants it: resumed")
-    state = await get(http, f"{broker.url}/api/registrations/{made['id']}")
-    assert state["upstream"] == "active"
+    address = f"{broker.url}/api/registrations/{made['id']}"
+    await until(lambda: get(http, address), lambda state: state["upstream"] == "active")
     await call(http, "DELETE", f"{broker.url}/api/subscriptions/{wants}")
     await wait_until(lambda: producer.states() == ["paused"], "nobody wants it any more: paused")
     await call(http, "DELETE", f"{broker.url}/api/subscriptions/{other}")

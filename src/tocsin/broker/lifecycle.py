@@ -41,7 +41,7 @@ from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
 from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.broker.subscriptions.synchronisation import Synchronisation
-from tocsin.broker.topics.registrations import LOOK_SECONDS, Registrations
+from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.topics.topics import SAVE_SECONDS, TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
@@ -68,6 +68,7 @@ from tocsin.wire.trust import Trust
 CHECKPOINT_SECONDS = 0.25
 REAP_SECONDS = 1.0
 WEIGH_SECONDS = 1.0
+WARM_SECONDS = 0.25
 RETAIN_SECONDS = 10.0
 DRAIN_SECONDS = 10.0
 FIRST_COOL_DOWN = 1.0
@@ -193,7 +194,7 @@ class _Opening:
         )
         messages = CurrentMessages(store.current_messages, reader.end())
         topics = Topics(space, self.counts, standing)
-        registrations = Registrations(store.registrations, guard, base_url, now, http, standing)
+        registrations = Registrations(store, guard, base_url, now, http, standing, report)
         host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
         implicit = self._make_implicit(host, guard)
         ways = Ways(
@@ -296,10 +297,9 @@ class _Opening:
             (CHECKPOINT_SECONDS, lambda: self._suspension.suspend_failing(node.settlement.filters, report)),
             (CHECKPOINT_SECONDS, node.semantics.suspend_broken),
             (RETAIN_SECONDS, self._retention.retain),
-            (LOOK_SECONDS, node.registrations.look),
             (HISTORY_SECONDS, node.implicit.forget),
             (FORGET_SECONDS, node.interactions.forget),
-            (LOOK_SECONDS, lambda: _warm(node, report)),
+            (WARM_SECONDS, lambda: _warm(node, report)),
         ]
         if isinstance(self._engine, OutboxEngine):
             engine, most = self._engine, self._settings.limits.outbox_rows

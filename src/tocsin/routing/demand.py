@@ -1,7 +1,5 @@
-"""Demand-based publishing: the broker's own subscription at a publisher, paused while nobody wants its topics.
-
-A machine: messages in, effects out, no clock and no sockets (WS-BrokeredNotification 1.3 s4.3).
-"""
+"""A publisher that registered, and demand-based publishing: the broker's own subscription at it, paused while nobody
+wants its topics (WS-BrokeredNotification 1.3 s4.3)."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,7 +11,8 @@ from tocsin.matching.index.topics import topic_matches
 from tocsin.model.filters import AllOf, AnyOf, Filter, ForNotifier, Not, TopicIs
 from tocsin.model.identity import Instant, after
 from tocsin.model.names import Topic
-from tocsin.model.subscription import Endpoint, Subscription
+from tocsin.model.subscription import Endpoint, Registration, Subscription
+from tocsin.routing.machine import Ask, Effect, Forget, Remember, SetTimer, Started, Unanswered, Woken
 
 Operation = Literal["subscribe", "pause", "resume", "renew", "unsubscribe"]
 Failure = Literal["unreachable", "refused", "unknown"]  # "unknown": the publisher has no such subscription
@@ -21,6 +20,7 @@ FIRST_DELAY = 1.0
 LONGEST_DELAY = 300.0
 SHORTEST_LEASE = 10.0  # whatever a publisher grants: one that grants nothing is not asked again at once
 FAREWELLS = 8  # tries to unsubscribe from a publisher that is down, before its lease is left to end by itself
+REGISTRATION, UPSTREAM = "registration", "upstream"  # the keys of its rows
 
 
 class Upstream(Struct, frozen=True):
@@ -35,14 +35,15 @@ class Upstream(Struct, frozen=True):
     ending: bool = False
 
 
-class Wanted(Struct, frozen=True):
-    """Whether any subscription of ours wants what this publisher has."""
+class Register(Struct, frozen=True):
+    """It begins. `wanted`: whether any subscription of ours wants what this publisher has."""
 
+    registration: Registration
     wanted: bool
 
 
-class Look(Struct, frozen=True):
-    """Time has passed."""
+class Wanted(Struct, frozen=True):
+    wanted: bool
 
 
 class Destroy(Struct, frozen=True):
@@ -66,57 +67,62 @@ class Failed(Struct, frozen=True):
     how: Failure
 
 
-Message = Wanted | Look | Destroy | Subscribed | Succeeded | Failed
+Message = Register | Wanted | Destroy | Subscribed | Succeeded | Failed | Started | Woken | Unanswered
 
 
-class Send(Struct, frozen=True):
+class Request(Struct, frozen=True):
+    """To the publisher; to its manager of our subscription where there is one."""
+
     operation: Operation
-    manager: Endpoint | None
-
-
-class Keep(Struct, frozen=True):
-    """To be written down, as it is by then."""
-
-    upstream: Upstream
-
-
-class Forget(Struct, frozen=True):
-    """Nothing of ours is left at the publisher."""
-
-
-Effect = Send | Keep | Forget
+    to: Endpoint
+    registration: Registration
 
 
 class Demand:
-    """One registration. At most one request is in flight; `wake` is when it wants to look again by itself.
+    """One registration. At most one request is in flight, and none before it is known whether anybody wants it.
 
     `consumer` is where the publisher is to send; a subscription that names another, from before a restart, is replaced.
     """
 
-    def __init__(self, consumer: str, upstream: Upstream = Upstream()) -> None:  # noqa: B008 - frozen
-        self._consumer = consumer
-        self.upstream = upstream
-        self.wanted = False
-        self.wake: Instant | None = None
+    def __init__(
+        self,
+        consumer: str,
+        registration: Registration | None = None,
+        upstream: Upstream = Upstream(),  # noqa: B008 - frozen
+        wanted: bool | None = None,
+    ) -> None:
+        self._consumer, self.registration, self.upstream, self.wanted = consumer, registration, upstream, wanted
         self.failures = 0
         self._busy = False
         self._not_before = Instant(0)
+        self._timer: Instant | None = None
+
+    @property
+    def ending(self) -> bool:
+        return self.upstream.ending
 
     def step(self, message: Message, now: Instant) -> list[Effect]:
-        before = self.upstream
+        registration, upstream = self.registration, self.upstream
         self._take(message, now)
+        if self.registration is None:
+            return [Forget()]
+        if self.registration.expires is not None and self.registration.expires <= now and not self.ending:
+            self._end(now)
         if not self._busy and self.upstream.ends is not None and self.upstream.ends <= now:
             self._lose()
-        effects: list[Effect] = [Keep(self.upstream)] if self.upstream != before else []
-        return effects + self._next(now)
+        effects: list[Effect] = [] if registration is self.registration else [Remember(REGISTRATION, self.registration)]
+        if self.upstream != upstream:
+            effects.append(Remember(UPSTREAM, self.upstream))
+        return effects + self._next(self.registration, now)
 
     def _take(self, message: Message, now: Instant) -> None:
         match message:
+            case Register(registration, wanted):
+                self.registration, self.wanted = registration, wanted
             case Wanted(wanted):
                 self.wanted = wanted
             case Destroy():
-                self._become(ending=True)
-                self.failures, self._not_before = 0, now
+                self._end(now)
             case Subscribed(manager, ends):
                 # Failures still count: a publisher that grants what it then does not know is asked ever more slowly.
                 self._busy = False
@@ -127,6 +133,14 @@ class Demand:
                 self._done(operation, ends, now)
             case Failed(operation, how):
                 self._failed(operation, how, now)
+            case Unanswered(Request(operation)):
+                self._failed(operation, "unreachable", now)
+            case Woken():
+                self._timer = None
+
+    def _end(self, now: Instant) -> None:
+        self._become(ending=True)
+        self.failures, self._not_before = 0, now
 
     def _lease(self, ends: Instant | None, now: Instant) -> None:
         shortest = after(now, SHORTEST_LEASE)
@@ -160,27 +174,34 @@ class Demand:
     def _become(self, **changes: object) -> None:
         self.upstream = replace(self.upstream, **changes)
 
-    def _next(self, now: Instant) -> list[Effect]:
-        self.wake = None
+    def _next(self, registration: Registration, now: Instant) -> list[Effect]:
         if self._busy:
-            return []
-        if self.upstream.ending and (self.upstream.manager is None or self.failures >= FAREWELLS):
+            return self._look_at(None)
+        if self.ending and (self.upstream.manager is None or self.failures >= FAREWELLS):
             return [Forget()]
-        operation = self._due(now)
+        operation = self._due(registration, now)
         if operation is None:
-            self.wake = self._renewal()
-            return []
+            return self._look_at(None if self.wanted is None else self._renewal())
         if now < self._not_before:
-            self.wake = self._not_before
-            return []
+            return self._look_at(self._not_before)
+        to = self.upstream.manager or registration.publisher
+        assert to is not None, "who publishes on demand has said where"
         self._busy = True
-        return [Send(operation, self.upstream.manager)]
+        return [*self._look_at(None), Ask(to.address, Request(operation, to, registration))]
 
-    def _due(self, now: Instant) -> Operation | None:
+    def _look_at(self, when: Instant | None) -> list[Effect]:
+        """By itself, at the latest when the registration ends."""
+        expires = None if self.registration is None or self.ending else self.registration.expires
+        before, self._timer = self._timer, min((each for each in (when, expires) if each is not None), default=None)
+        return [] if self._timer == before else [SetTimer(self._timer)]
+
+    def _due(self, registration: Registration, now: Instant) -> Operation | None:
         """What is to be sent, if anything: first that the subscription lives, then that it is as wanted."""
         upstream = self.upstream
         if upstream.ending:
             return "unsubscribe"
+        if not registration.demand or self.wanted is None:
+            return None
         if upstream.manager is None:
             return "subscribe" if self.wanted or upstream.pausable else None
         unfit = not upstream.pausable and (upstream.paused or not self.wanted)

@@ -66,6 +66,10 @@ class Family(ABC, Generic[M]):
         """It is on disk."""
         del what
 
+    def ended(self, name: str) -> None:
+        """The machine is no more, and nothing of it is on disk."""
+        del name
+
     async def deliver(self, name: str, message: Any) -> None:
         """Raises if it may succeed later: then nothing of the step happened, and it is repeated."""
         del name, message

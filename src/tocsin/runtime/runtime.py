@@ -243,6 +243,8 @@ class Runtime(Generic[M]):
                 self._peers.send(*lane)
         for report in turn.writing.reports:
             self._family.reported(report)
+        for name in turn.writing.ended:
+            self._family.ended(name)
 
     # Timers and questions
 

@@ -164,6 +164,7 @@ class Turn:
     def _end(self, name: str) -> None:
         self._machines.pop(name, None)
         self.timers[name] = None
+        self.asks = [each for each in self.asks if each[0] != name]
         for place in [each for each in self.writing.rows if each[0] == name]:
             del self.writing.rows[place]
         self.writing.ended.append(name)

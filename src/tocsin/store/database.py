@@ -17,7 +17,6 @@ from tocsin.store import (
     past,
     progress,
     pull_points,
-    registrations,
     requests,
     secrets,
     topics,
@@ -33,14 +32,14 @@ _META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, W
 _SCHEMA = (
     ";".join((_META, past.CHANGES, progress.SCHEMA, dead_letters.SCHEMA)),
     ";".join((secrets.SCHEMA, former.CONSENTS)),
-    ";".join((registrations.SCHEMA, topics.NAMESPACES)),
+    ";".join((former.REGISTRATIONS, topics.NAMESPACES)),
     ";".join((pull_points.SCHEMA, topics.CURRENT_MESSAGES)),
     users.SCHEMA,
     former.CONSENT_ADDRESSES,
     implicit.SCHEMA,
     requests.SCHEMA,
     past.DECLARATIONS,
-    ";".join((machines.SCHEMA, former.CONSENTS_TO_MACHINES)),
+    ";".join((machines.SCHEMA, former.CONSENTS_TO_MACHINES, former.REGISTRATIONS_TO_MACHINES)),
 )
 
 
@@ -53,10 +52,6 @@ class Store:
         self.past = past.Past(connection)
         self._saving = Lock()
         self._saved: progress.Cursors | None = None  # what the database has, once known
-
-    @cached_property
-    def registrations(self) -> registrations.RegistrationTable:
-        return registrations.RegistrationTable(self._connection)
 
     @cached_property
     def topic_namespaces(self) -> topics.TopicNamespaceTable:

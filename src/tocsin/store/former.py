@@ -19,6 +19,15 @@ INSERT INTO machine_row SELECT 'consent', subscription, iif(given, 'given', 'ask
     packed('consent', packed(token, address, rate, words(earlier))) FROM consent WHERE address <> '';
 DROP TABLE consent
 """
+REGISTRATIONS = """
+CREATE TABLE registration (id TEXT PRIMARY KEY, body BLOB NOT NULL, upstream BLOB) STRICT, WITHOUT ROWID
+"""
+REGISTRATIONS_TO_MACHINES = """
+INSERT INTO machine_row SELECT 'demand', id, 'registration', packed('registration', body) FROM registration;
+INSERT INTO machine_row SELECT 'demand', id, 'upstream', packed('upstream', upstream) FROM registration
+    WHERE upstream IS NOT NULL;
+DROP TABLE registration
+"""
 
 
 def packed(*values: Any) -> bytes:
