@@ -84,7 +84,7 @@ async def say(node: Node, *payloads: bytes) -> None:
 
 
 async def until(good: Callable[[], object]) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not good():
             await asyncio.sleep(0.005)
 

@@ -34,7 +34,7 @@ __all__ = ["engine", "soon_drained"]
 
 
 async def caught_up(node: Node) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while node.mailboxes.feeds.lagging:
             await asyncio.sleep(0.001)
     await node.mailboxes.save()
@@ -103,7 +103,7 @@ async def test_what_cannot_be_saved_does_not_pile_up(tmp_path: Path, monkeypatch
         node.mailboxes._table.save = fail  # type: ignore[method-assign]
         await pull_point_for(node, "b", start=Start(offset=0))
         await say(node, "a", 0)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(failed) < 20:
                 await asyncio.sleep(0.001)
         assert max(len(each.put) for each in failed) <= 4, "no page is read behind one that could not be saved"

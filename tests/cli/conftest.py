@@ -21,5 +21,5 @@ def broker(tmp_path: Path) -> Iterator[str]:
             yield said["url"]
         finally:
             process.send_signal(signal.SIGTERM)
-            _, words = process.communicate(timeout=20)
+            _, words = process.communicate(timeout=120)
         assert process.returncode == 0, words

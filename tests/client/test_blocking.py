@@ -16,7 +16,7 @@ from tocsin import ClientError, Notification
 from tocsin.client.api import Resource
 
 ALERT = b"<alert>Inn</alert>"
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def parts(client: object) -> dict[str, object]:

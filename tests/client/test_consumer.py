@@ -32,7 +32,7 @@ async def post(http: HttpClient, url: str, headers: Pairs = STRUCTURED, body: by
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await condition():
             await asyncio.sleep(0.05)
 

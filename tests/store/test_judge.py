@@ -117,7 +117,7 @@ def test_an_expression_that_runs_a_minute_is_ended_at_its_deadline(own: ProcessJ
         "it took longer than 100 ms",
         "it was not done after 500 ms",  # on a machine with no time for it
     )
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert own.judge(GOOD, SMALL)
 
 
@@ -234,7 +234,7 @@ def test_an_event_loop_does_not_wait_for_a_process_to_start() -> None:
         judge.begin()
         began = time.monotonic()
         assert why(judge, GOOD, SMALL) == CROWDED
-        assert time.monotonic() - began < 0.25
+        assert time.monotonic() - began < 2
         looping(judge)
         assert judge.judge(GOOD, SMALL)
 

@@ -107,7 +107,7 @@ class Stage:
         self, method: str, target: str, who: str, body: bytes = b"", headers: Mapping[str, str] | None = None
     ) -> Answer:
         shown = {} if who == "nobody" else dict(basic(who))
-        connection = http.client.HTTPConnection("127.0.0.1", self._broker.port, timeout=4 * PATIENCE)
+        connection = http.client.HTTPConnection("127.0.0.1", self._broker.port, timeout=PATIENCE)
         try:
             connection.request(method, target, body or None, {**(headers or {}), **shown})
             answer = connection.getresponse()

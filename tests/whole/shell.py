@@ -17,7 +17,7 @@ from tocsin.model.records import Accepted, Record
 from tocsin.store.codec import decode
 from tocsin.store.log.reader import LogReader
 
-PATIENCE = 15.0
+PATIENCE = 60.0
 LOOK = 0.005
 Found = TypeVar("Found")
 
@@ -46,7 +46,7 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("TOCSIN_")} | {"COLUMNS": "1000"}
 
 
-def run_to_end(words: list[str], cwd: Path, seconds: float = 30.0) -> "subprocess.CompletedProcess[str]":
+def run_to_end(words: list[str], cwd: Path, seconds: float = 120.0) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(words, cwd=cwd, env=environment(), capture_output=True, text=True, timeout=seconds)
 
 
@@ -86,16 +86,21 @@ class BrokerProcess:
     def kill(self) -> None:
         self._end(signal.SIGKILL)
 
-    def stop(self, seconds: float = 30.0) -> int:
+    def stop(self, seconds: float = 120.0) -> int:
         return self._end(signal.SIGTERM, seconds)
 
-    def _end(self, number: int, seconds: float = 30.0) -> int:
+    def _end(self, number: int, seconds: float = 120.0) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
         code = self.process.wait(seconds)
         assert self.process.stdout is not None
         self.process.stdout.close()
         return code
+
+    def processor_seconds(self) -> float:
+        """That it used until now, which is the same on a busy machine."""
+        used = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return sum(map(int, used)) / os.sysconf("SC_CLK_TCK")
 
     def peak_memory(self) -> int:
         """Bytes, at most until now."""

@@ -223,9 +223,9 @@ async def send_huge(port: int, path: str, kind: str, chunked: bool) -> tuple[int
     writer.write(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: {kind}\r\n{length}\r\n\r\n".encode())
     sending = asyncio.create_task(_send_all(writer, chunked))
     try:
-        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)).decode().lower()
+        head = (await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)).decode().lower()
         size = int(head.partition("content-length: ")[2].partition("\r\n")[0])
-        return int(head.split(" ")[1]), await asyncio.wait_for(reader.readexactly(size), 10)
+        return int(head.split(" ")[1]), await asyncio.wait_for(reader.readexactly(size), 60)
     finally:
         sending.cancel()
         await asyncio.gather(sending, return_exceptions=True)
@@ -252,7 +252,7 @@ async def test_a_caller_that_goes_away_half_way(broker: BrokerProcess) -> None:
 async def test_what_is_no_http(broker: BrokerProcess) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", broker.port)
     writer.write(b"\x16\x03\x01\x00garbage\r\n\r\n")
-    assert (await asyncio.wait_for(reader.read(), 5)).startswith(b"HTTP/1.1 400")
+    assert (await asyncio.wait_for(reader.read(), 60)).startswith(b"HTTP/1.1 400")
     writer.close()
 
 

@@ -29,7 +29,7 @@ async def post(port: int, path: str, version: str, more: str, body: bytes, *, pa
         await writer.drain()
         writer.write(body[part * len(body) // parts : (part + 1) * len(body) // parts])
     try:
-        while (head := await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 5)).startswith(b"HTTP/1.1 100"):
+        while (head := await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)).startswith(b"HTTP/1.1 100"):
             pass
         return head
     finally:

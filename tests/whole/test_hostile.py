@@ -1,6 +1,5 @@
 """What is sent to harm, or by somebody who cannot do better, is answered soon and costs little."""
 
-import time
 from uuid import uuid4
 
 import pytest
@@ -34,10 +33,10 @@ async def test_a_hundred_thousand_attributes(
         "operation": envelope(subscribe(HERE, attributes=attributes)),
         "header": envelope(notify("<a/>"), f'<x:h xmlns:x="urn:x"{attributes}/>'),
     }[where]
-    began = time.monotonic()
+    began = target.processor_seconds()
     answer = await say(http, target, text)
     assert answer.status in (200, 202, 400), answer
-    assert time.monotonic() - began < 2, "nobody else is served meanwhile"
+    assert target.processor_seconds() - began < 2, "nobody else is served meanwhile"
 
 
 async def test_a_payload_of_many_attributes_is_delivered_whole(

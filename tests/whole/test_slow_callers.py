@@ -22,7 +22,7 @@ async def test_a_body_that_does_not_come_is_answered(
         host, _, port = node.base_url.removeprefix("http://").partition(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n<".encode())
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 60)
         writer.close()
         assert b" 408 " in head.split(b"\r\n")[0]
         assert node.journal.log.durable == 0

@@ -73,7 +73,7 @@ class Calling:
         assert self.caller is not None
         with self.caller, contextlib.suppress(ConnectionError):
             self.caller.setblocking(False)
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(60):
                 return await asyncio.get_running_loop().sock_recv(self.caller, 1) == b""
         return True
 
@@ -91,7 +91,7 @@ async def test_who_calls_as_it_ends(name: str, turns: int, monkeypatch: pytest.M
             if name == "bare":
                 await calling.call()
             began = time.monotonic()
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 20
         gc.collect()
         assert await calling.is_let_go()
     assert [str(each.message) for each in told] == []

@@ -112,7 +112,7 @@ def posted(client: HttpClient, url: str, headers: Pairs = (), body: bytes = b"x"
     answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     client.post(url, headers, body, answered.set_result)
     assert not answered.done()
-    return asyncio.wait_for(answered, 15)
+    return asyncio.wait_for(answered, 60)
 
 
 async def test_a_post_is_what_was_asked_for_and_no_more(server: Server, client: HttpClient) -> None:

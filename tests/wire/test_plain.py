@@ -84,7 +84,7 @@ def posted(client: HttpClient, server: Server, body: bytes = b"x") -> Awaitable[
     answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     client.post(f"http://127.0.0.1:{server.port}/in", (), body, answered.set_result)
     assert not answered.done()
-    return asyncio.wait_for(answered, 10)
+    return asyncio.wait_for(answered, 60)
 
 
 async def wait_until(condition: Callable[[], bool]) -> None:

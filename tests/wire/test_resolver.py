@@ -10,7 +10,7 @@ from tocsin.wire.resolver import Pin, Resolver
 async def found(resolver: Resolver, url: str) -> Pin:
     answered: asyncio.Future[Pin] = asyncio.get_running_loop().create_future()
     resolver.find(url, answered.set_result)
-    return await asyncio.wait_for(answered, 5)
+    return await asyncio.wait_for(answered, 60)
 
 
 async def test_a_hanging_look_up_answers_with_what_was_found_last() -> None:

@@ -77,7 +77,7 @@ async def post(sender: TcpSender | Senders, url: str, body: bytes = b"<x/>") -> 
     answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     sender.post(url, HEADERS, body, answered.set_result)
     assert not answered.done(), "never from inside"
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await answered
 
 
