@@ -1,19 +1,19 @@
 """The current message of each topic: the last that was published on it (WS-BaseNotification 1.3 s4.3)."""
 
-import asyncio
-
 from tocsin.broker.caller import Caller
 from tocsin.broker.journal import Arrival, Follower
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
+from tocsin.runtime.write_behind import WriteBehind
 from tocsin.store.topics import CurrentMessageTable, CurrentSaving
 
 MOST_TOPICS = 10_000
 MOST_BYTES = 64 << 20
 SAVE_SECONDS = 5.0
 _OVERHEAD = 1024  # bytes that a notification takes besides its payload, or a little less
+_Topics = dict[Topic, None]
 _LOOKED_BACK = 100_000  # records, when nothing was saved before
 
 
@@ -21,12 +21,12 @@ class CurrentMessages:
     """Bounded in number and in bytes; topics that were silent for longest are forgotten first."""
 
     def __init__(self, table: CurrentMessageTable, end: int) -> None:
-        self._table = table
+        self._writer = WriteBehind(self._collect, lambda what: table.save(what[0]), self._put_back)
         self._last: dict[Topic, Notification] = {}
         self._bytes = 0
         self._offset = 0
-        self._fresh: dict[Topic, None] = {}
-        self._gone: dict[Topic, None] = {}
+        self._fresh: _Topics = {}
+        self._gone: _Topics = {}
 
         offset, saved = table.load()
         for each in saved:
@@ -52,9 +52,12 @@ class CurrentMessages:
         return found[-most:]
 
     async def save(self) -> None:
+        if self._fresh or self._gone:
+            self._writer.changed()
+        await self._writer.save()
+
+    def _collect(self) -> tuple[CurrentSaving, _Topics, _Topics]:
         """Only references leave the loop, in which everything is noted."""
-        if not self._fresh and not self._gone:
-            return
         fresh, self._fresh = self._fresh, {}
         gone, self._gone = self._gone, {}
         last = self._last
@@ -63,11 +66,11 @@ class CurrentMessages:
             [last[topic] for topic in fresh if topic in last],
             [str(topic) for topic in gone if topic not in last],
         )
-        try:
-            await asyncio.to_thread(self._table.save, saving)
-        except Exception:
-            self._fresh, self._gone = fresh | self._fresh, gone | self._gone
-            raise
+        return saving, fresh, gone
+
+    def _put_back(self, what: tuple[CurrentSaving, _Topics, _Topics]) -> None:
+        _, fresh, gone = what
+        self._fresh, self._gone = fresh | self._fresh, gone | self._gone
 
     def _arrived(self, arrived: Arrival) -> None:
         for each in arrived.public:

@@ -16,6 +16,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.records import Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
+from tocsin.runtime.write_behind import WriteBehind
 from tocsin.store.database import Store
 from tocsin.store.errors import DatabaseFailed
 from tocsin.store.log.reader import LogReader
@@ -60,8 +61,9 @@ class Mailboxes:
         self._touched: dict[str, PullPoint] = {}
         self._ended: list[str] = []
         self._takings: list[_Taking] = []
-        self._version = self._saved = 0
-        self._writing: asyncio.Task[None] | None = None
+        self._writer = WriteBehind(
+            lambda: self._collect(), lambda what: self._table.save(what[0]), self._put_back, self._written
+        )
         self.closing = False
         self._load(reader)
 
@@ -169,9 +171,7 @@ class Mailboxes:
         """Everything until now is on disk when this returns."""
         if self._points and self.pulled_to - self._saved_to >= _MOST_UNSAVED:
             self._touch()
-        goal = self._version
-        while self._saved < goal:
-            await asyncio.shield(self._writing or self._begin_writing())
+        await self._writer.save()
 
     async def tidy(self) -> None:
         """What was handed out long ago is forgotten."""
@@ -243,8 +243,8 @@ class Mailboxes:
         self.put += 1
         self._touch(point)
         point.move()
-        if len(self._buffer) >= _MOST_BUFFERED and self._writing is None:
-            self._begin_writing()
+        if len(self._buffer) >= _MOST_BUFFERED:
+            self._writer.begin()
 
     def _note_progress(self) -> None:
         """So that the next start need not look at all of it again."""
@@ -260,7 +260,7 @@ class Mailboxes:
             point.move()
 
     def _touch(self, point: PullPoint | None = None) -> None:
-        self._version += 1
+        self._writer.changed()
         if point is not None:
             self._touched[point.name] = point
 
@@ -285,22 +285,9 @@ class Mailboxes:
         except DatabaseFailed as problem:
             raise Refusal("cannot-store", f"it could not be stored, try again: {problem}") from None
 
-    def _begin_writing(self) -> "asyncio.Task[None]":
-        self._writing = asyncio.create_task(self._write())
-        self._writing.add_done_callback(_heard)
-        return self._writing
-
-    async def _write(self) -> None:
-        version, (saving, takings) = self._version, self._collect()
-        self._under_way = len(saving.put)
-        try:
-            taken = await asyncio.to_thread(self._table.save, saving)
-        except BaseException:
-            self._put_back(saving)
-            raise
-        finally:
-            self._writing, self._under_way = None, 0
-        self._saved, self._saved_to = version, saving.pulled_to
+    def _written(self, what: tuple[Saving, list[_Taking]], taken: list[list[Row]]) -> None:
+        saving, takings = what
+        self._under_way, self._saved_to = 0, saving.pulled_to
         self._settle(saving)
         for taking, rows in zip(takings, taken, strict=True):
             self._hand_out(taking, rows)
@@ -321,9 +308,11 @@ class Mailboxes:
             dict(self.feeds.lagging),
             [each.take for each in takings],
         )
+        self._under_way = len(saving.put)
         return saving, takings
 
-    def _put_back(self, saving: Saving) -> None:
+    def _put_back(self, what: tuple[Saving, list[_Taking]]) -> None:
+        saving, self._under_way = what[0], 0
         self._buffer[:0] = saving.put
         self._ended[:0] = saving.ended
         for state in saving.points:
@@ -344,9 +333,3 @@ class Mailboxes:
         if rows and point is not None:
             self.handed_out += len(rows)
             point.handed_out(rows[-1][0], self._now())
-
-
-def _heard(task: "asyncio.Task[None]") -> None:
-    """By those who wait, if any; the next checkpoint tries again."""
-    if not task.cancelled():
-        task.exception()

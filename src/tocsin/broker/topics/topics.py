@@ -17,6 +17,7 @@ from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.topics import TopicNamespace, TopicSet
 from tocsin.routing.demand import allows
+from tocsin.runtime.write_behind import WriteBehind
 from tocsin.store.database import Store
 
 Filters = tuple[Filter, ...]
@@ -32,10 +33,9 @@ class TopicCounts:
 
     def __init__(self, store: Store) -> None:
         text = store.meta(_META)
-        self._store = store
         self._seen: dict[str, tuple[int, Instant]] = msgspec.json.decode(text, type=_Seen) if text else {}
         self._fresh: dict[Topic, list[int]] = {}
-        self._unsaved = False
+        self._writer = WriteBehind(lambda: dict(self._seen), lambda seen: _save(store, seen))
 
     def arrived(self, arrived: Arrival) -> None:
         for each in arrived.public:
@@ -55,13 +55,12 @@ class TopicCounts:
     async def save(self) -> None:
         """Only a copy leaves the loop, in which everything is counted."""
         self._fold()
-        if self._unsaved:
-            self._unsaved = False
-            await asyncio.to_thread(_save, self._store, dict(self._seen))
+        await self._writer.save()
 
     def _fold(self) -> None:
         fresh, self._fresh = self._fresh, {}
-        self._unsaved = self._unsaved or bool(fresh)
+        if fresh:
+            self._writer.changed()
         for topic, (count, last) in sorted(fresh.items(), key=lambda each: each[1][1]):
             name = str(topic)[:LONGEST_NAME]
             before, _ = self._seen.pop(name, (0, 0))
