@@ -22,6 +22,7 @@ from tocsin.model.filters import (
     ProducerIs,
     TopicIs,
     TypeIs,
+    leaves,
 )
 from tocsin.model.space import Point, Side
 from tocsin.model.subscription import Subscription
@@ -86,7 +87,7 @@ def is_slow(asked: Filter) -> bool:
         case Content(over="envelope") | Graph():
             return True
         case Content():
-            return is_judged(asked)
+            return _has_no_condition(asked)
         case AllOf(filters) | AnyOf(filters):
             return any(map(is_slow, filters))
         case Not(negated):
@@ -96,17 +97,14 @@ def is_slow(asked: Filter) -> bool:
 
 def is_judged(asked: Filter) -> bool:
     """Whether part of it is an expression that no index holds, which somebody else must judge."""
-    match asked:
-        case Content():
-            try:
-                return condition_of(asked) is None
-            except ExpressionError:  # then it is not evaluated at all
-                return False
-        case AllOf(filters) | AnyOf(filters):
-            return any(map(is_judged, filters))
-        case Not(negated):
-            return is_judged(negated)
-    return False
+    return any(isinstance(each, Content) and _has_no_condition(each) for each in leaves((asked,)))
+
+
+def _has_no_condition(asked: Content) -> bool:
+    try:
+        return condition_of(asked) is None
+    except ExpressionError:  # then it is not evaluated at all
+        return False
 
 
 def is_inside(point: Point | None, sides: tuple[Side, ...]) -> bool:

@@ -9,7 +9,7 @@ from tocsin.markup.graphs.queries import query_of
 from tocsin.matching.catalogue import Catalogue
 from tocsin.mediation.expressions import BoxAsSaid
 from tocsin.model.content_topic import parse_box, write_box
-from tocsin.model.filters import AllOf, AnyOf, Content, Filter, Graph, InBox, Not
+from tocsin.model.filters import Content, Filter, Graph, InBox, leaves, rewritten
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form, Subscription
 from tocsin.semantics.concepts.concept_model import ConceptModel
@@ -21,24 +21,14 @@ SHOWN = 5
 def resolve(filters: Iterable[Filter], catalogue: Catalogue) -> tuple[Filter, ...]:
     """Types and producers may be declared later, or never; a box means nothing without its space, and a graph pattern
     nothing without its classes and properties."""
-    return tuple(_resolved(each, catalogue) for each in filters)
+    return rewritten(filters, lambda each: _resolved(each, catalogue))
 
 
 def check_envelopes(filters: Iterable[Filter], form: Form) -> None:
     """What is asked of an envelope could never match where none is sent."""
-    if form.soap is None and any(map(_is_of_envelope, filters)):
+    of_envelope = (isinstance(each, Content) and each.over == "envelope" for each in leaves(filters))
+    if form.soap is None and any(of_envelope):
         raise Refusal("bad-filter", "only SOAP subscribers are sent an envelope; ask of the payload")
-
-
-def _is_of_envelope(asked: Filter) -> bool:
-    match asked:
-        case Content(over="envelope"):
-            return True
-        case AllOf(filters) | AnyOf(filters):
-            return any(map(_is_of_envelope, filters))
-        case Not(negated):
-            return _is_of_envelope(negated)
-    return False
 
 
 def _resolved(asked: Filter, catalogue: Catalogue) -> Filter:
@@ -47,43 +37,20 @@ def _resolved(asked: Filter, catalogue: Catalogue) -> Filter:
             return _box(asked, catalogue)
         case Graph():
             return _graph(asked, catalogue.concepts)
-        case AllOf(filters):
-            return AllOf(resolve(filters, catalogue))
-        case AnyOf(filters):
-            return AnyOf(resolve(filters, catalogue))
-        case Not(negated):
-            return Not(_resolved(negated, catalogue))
     return asked
 
 
 def as_said(subscription: Subscription, catalogue: Catalogue) -> Subscription:
     """The way back: with boxes in words, for which their spaces are needed."""
-    if not any(map(_has_box, subscription.filters)):
+    if not any(isinstance(each, InBox) for each in leaves(subscription.filters)):
         return subscription
-    return replace(subscription, filters=tuple(_said(each, catalogue) for each in subscription.filters))
-
-
-def _has_box(asked: Filter) -> bool:
-    match asked:
-        case InBox():
-            return True
-        case AllOf(filters) | AnyOf(filters):
-            return any(map(_has_box, filters))
-        case Not(negated):
-            return _has_box(negated)
-    return False
+    return replace(subscription, filters=rewritten(subscription.filters, lambda each: _said(each, catalogue)))
 
 
 def _said(asked: Filter, catalogue: Catalogue) -> Filter:
     match asked:
         case InBox(name, sides) if (space := catalogue.spaces.get(name)) is not None:
             return BoxAsSaid(name, sides, write_box(asked, space))
-        case AllOf(filters):
-            return AllOf(tuple(_said(each, catalogue) for each in filters))
-        case AnyOf(filters):
-            return AnyOf(tuple(_said(each, catalogue) for each in filters))
-        case Not(negated):
-            return Not(_said(negated, catalogue))
     return asked
 
 

@@ -1,5 +1,6 @@
 """What a subscription can ask for. A subscription holds a conjunction; none at all is generic."""
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Union
 
 from msgspec import Struct
@@ -110,3 +111,31 @@ Filter = Union[  # noqa: UP007 - names its own members
     TopicIs, ActionIs, AttributeIs, TypeIs, ProducerIs, InBox, Content, Graph, ForNotifier, AllOf, AnyOf, Not
 ]
 NOTHING = AnyOf(())
+
+
+def leaves(filters: Iterable[Filter]) -> Iterator[Filter]:
+    """Those at any depth that are not made of others."""
+    for each in filters:
+        match each:
+            case AllOf(inner) | AnyOf(inner):
+                yield from leaves(inner)
+            case Not(inner):
+                yield from leaves((inner,))
+            case _:
+                yield each
+
+
+def rewritten(filters: Iterable[Filter], change: Callable[[Filter], Filter]) -> tuple[Filter, ...]:
+    """The same with each leaf changed."""
+    return tuple(_rewritten(each, change) for each in filters)
+
+
+def _rewritten(asked: Filter, change: Callable[[Filter], Filter]) -> Filter:
+    match asked:
+        case AllOf(filters):
+            return AllOf(rewritten(filters, change))
+        case AnyOf(filters):
+            return AnyOf(rewritten(filters, change))
+        case Not(negated):
+            return Not(_rewritten(negated, change))
+    return change(asked)

@@ -11,7 +11,7 @@ from tocsin.markup import xml
 from tocsin.markup.xml import MarkupError
 from tocsin.matching.catalogue import Catalogue, cycle_in
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, Withdrawn
-from tocsin.model.filters import AllOf, AnyOf, Filter, Graph, InBox, Not
+from tocsin.model.filters import Filter, Graph, InBox, leaves
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import InformationSpace, check_space
 from tocsin.semantics.interest.producers import is_of_world
@@ -97,25 +97,11 @@ def is_known(what: Declaration, known: Catalogue) -> bool:
 
 
 def boxes_in(filters: Iterable[Filter]) -> Iterable[InBox]:
-    for each in filters:
-        match each:
-            case InBox():
-                yield each
-            case AllOf(inner) | AnyOf(inner):
-                yield from boxes_in(inner)
-            case Not(inner):
-                yield from boxes_in((inner,))
+    return (each for each in leaves(filters) if isinstance(each, InBox))
 
 
 def graphs_in(filters: Iterable[Filter]) -> Iterable[Graph]:
-    for each in filters:
-        match each:
-            case Graph():
-                yield each
-            case AllOf(inner) | AnyOf(inner):
-                yield from graphs_in(inner)
-            case Not(inner):
-                yield from graphs_in((inner,))
+    return (each for each in leaves(filters) if isinstance(each, Graph))
 
 
 def no_such_space(name: str, known: Catalogue) -> str:
