@@ -40,6 +40,13 @@ class Scanner:
         self.at += len(symbol) if there else 0
         return there
 
+    def several(self, read: Callable[[], _Read], between: str | re.Pattern[str]) -> list[_Read]:
+        """One at least, with a token between each two."""
+        found = [read()]
+        while self.takes(between) if isinstance(between, str) else self.take(between):
+            found.append(read())
+        return found
+
     def expect(self, symbol: str) -> None:
         if not self.takes(symbol):
             self.fail(f"{symbol!r} is expected here")

@@ -1,4 +1,4 @@
-"""The tokens and the function library of XPath 1.0 (s3.7, s4)."""
+"""The tokens, functions (XPath 1.0 s3.7, s4) and operands of XPath expressions that are read as conditions."""
 
 from __future__ import annotations
 
@@ -6,41 +6,35 @@ import re
 from enum import Enum
 from typing import Literal, NamedTuple
 
-from tocsin.markup.conditions import Compare, Condition, Every, Exists, Negated, Some, Step, XmlPath
+from tocsin.markup.conditions import (
+    MIRRORED,
+    Compare,
+    Condition,
+    Every,
+    Exists,
+    Negated,
+    Some,
+    Step,
+    XmlPath,
+    every,
+    some,
+)
 from tocsin.markup.xpath import number
+from tocsin.model.names import NAME_START, NCNAME
 
 Kind = Literal["node-set", "string", "number", "boolean"]
 
-# XML 1.0 s2.3, without the colon (Namespaces in XML s3)
-_START = (
-    "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
-    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_NAME = rf"[{_START}][{_START}\-.0-9\xb7\u0300-\u036f\u203f\u2040]*"
+_NAME = NCNAME.pattern
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?|\.[0-9]+"
 _OTHERS = r"//|\.\.|::|[!<>]=|[^ \t\r\n]"
 WORD = re.compile(rf"""[ \t\r\n]*({_NAME}(?::(?:{_NAME}|\*))?|"[^"]*"|'[^']*'|{_NUMBER}|{_OTHERS})""")
-STARTS_NAME = re.compile(f"[{_START}]").match
+STARTS_NAME = re.compile(f"[{NAME_START}]").match
 NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 END = "\0"
 
 NODE_TYPES = frozenset(("text", "node", "comment", "processing-instruction"))
-AXES = frozenset(
-    (
-        "ancestor",
-        "ancestor-or-self",
-        "attribute",
-        "child",
-        "descendant",
-        "descendant-or-self",
-        "following",
-        "following-sibling",
-        "namespace",
-        "parent",
-        "preceding",
-        "preceding-sibling",
-        "self",
-    )
+AXES = re.compile(
+    "(?:ancestor|descendant)(?:-or-self)?|(?:following|preceding)(?:-sibling)?|attribute|child|namespace|parent|self"
 )
 NEGATION = "negation"
 PRECEDENCE = {"or": 1, "and": 2, "=": 3, "!=": 3, "<": 4, "<=": 4, ">": 4, ">=": 4}
@@ -96,7 +90,6 @@ def start_of(text: str, index: int) -> int:
 
 LONGEST_CONSTANT = 256  # so that longer string values of elements, which contain each other, need not be kept
 MOST_STEPS = 32  # of a path that all documents are asked for; the time of others is measured
-_TURNED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _CONDITIONS = (Compare, Exists, Every, Some, Negated)
 TRUE, FALSE = Every(()), Some(())
 
@@ -131,7 +124,7 @@ def kind_of(operand: Operand) -> Kind:
 def condition(operand: Operand) -> Condition | None:
     """Its `boolean()`. Constants have one, too, but who asks for that is not worth an index."""
     if isinstance(operand, tuple):
-        return _some(tuple([Exists(path) for path in operand]))
+        return some(Exists(path) for path in operand)
     return operand if isinstance(operand, _CONDITIONS) else None
 
 
@@ -145,13 +138,13 @@ def joined(how: str, left: Operand, right: Operand) -> Operand:
     if one is None or other is None:
         return Beyond.BOOLEAN
     conditions = _parts(how, one) + _parts(how, other)
-    return _some(conditions) if how == "or" else _every(conditions)
+    return some(conditions) if how == "or" else every(conditions)
 
 
 def compared(how: str, left: Operand, right: Operand) -> Operand:
     """A path with a constant; turned round when that stands left."""
     if isinstance(right, tuple):
-        left, how, right = right, _TURNED[how], left
+        left, how, right = right, MIRRORED[how], left
     if not isinstance(left, tuple) or not isinstance(right, str | float):
         return Beyond.BOOLEAN
     if isinstance(right, str):
@@ -161,7 +154,7 @@ def compared(how: str, left: Operand, right: Operand) -> Operand:
             right = number(right)
     if right != right:
         return FALSE
-    return _some(tuple([Compare(path, how, right) for path in left]))  # type: ignore[arg-type]
+    return some(Compare(path, how, right) for path in left)  # type: ignore[arg-type]
 
 
 def minus(operand: Operand) -> Operand:
@@ -188,14 +181,6 @@ def _parts(how: str, of: Condition) -> tuple[Condition, ...]:
         case Every(conditions) if how == "and":
             return conditions
     return (of,)
-
-
-def _some(conditions: tuple[Condition, ...]) -> Condition:
-    return conditions[0] if len(conditions) == 1 else Some(conditions)
-
-
-def _every(conditions: tuple[Condition, ...]) -> Condition:
-    return conditions[0] if len(conditions) == 1 else Every(conditions)
 
 
 class Route:
@@ -228,7 +213,7 @@ class Route:
         if asked is None or self.leaf or not self.steps or not _of_attributes(asked):
             self.beyond = True
         else:
-            self.having = asked if self.having is None else _every((*_parts("and", self.having), *_parts("and", asked)))
+            self.having = asked if self.having is None else every((*_parts("and", self.having), *_parts("and", asked)))
 
     def operand(self) -> Operand:
         if self.beyond:

@@ -10,10 +10,22 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tocsin.markup import cesql_terms as terms
-from tocsin.markup import cesql_terms as values
 from tocsin.markup._scanner import DEEPEST, Scanner
 from tocsin.markup.cesql_terms import Call, Chain, Identifier, In, Like, Literal, Minus, Not, Present, Term
-from tocsin.markup.conditions import Attribute, Comparator, Compare, Computed, Condition, Every, Exists, Negated, Some
+from tocsin.markup.conditions import (
+    MIRRORED,
+    Attribute,
+    Comparator,
+    Compare,
+    Computed,
+    Condition,
+    Every,
+    Exists,
+    Negated,
+    Some,
+    every,
+    some,
+)
 
 _MOST = 256  # comparisons in one condition; what would become larger is computed as a whole
 _REQUIRED = frozenset(("id", "source", "specversion", "type"))
@@ -41,7 +53,6 @@ _COMPARISONS: dict[str, tuple[Comparator, Comparator]] = {  # and when it does n
     ">": (">", "<="),
     ">=": (">=", "<"),
 }
-_MIRRORED = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def read(text: str) -> Condition:
@@ -120,7 +131,7 @@ class _Reader:
         return Identifier(self._name())
 
     def _integer(self, digits: str) -> Term:
-        if len(digits) > 32 or not values.LOWEST <= int(digits) <= values.HIGHEST:
+        if len(digits) > 32 or not terms.LOWEST <= int(digits) <= terms.HIGHEST:
             self.scanner.fail("an integer has 32 bits", self.scanner.at - len(digits))
         return Literal(int(digits), "Integer")
 
@@ -142,14 +153,12 @@ class _Reader:
         return self.scanner.deeper(self._listed)
 
     def _listed(self) -> tuple[Term, ...]:
-        found = [self.level(0)]
-        while self.scanner.takes(","):
-            found.append(self.level(0))
+        found = self.scanner.several(lambda: self.level(0), ",")
         self.scanner.expect(")")
         return tuple(found)
 
     def _call(self, name: str) -> Term:
-        at, takes = self.scanner.skip(), values.arity(name.upper())
+        at, takes = self.scanner.skip(), terms.arity(name.upper())
         if takes is None:
             self.scanner.fail(f"there is no function {name}")
         self.scanner.at += len(name)
@@ -186,12 +195,12 @@ def _both(term: Term) -> _Both:
         case Not(negated):
             return _operand(negated).swapped()
         case In(Identifier(name), elements) if all(isinstance(each, Literal) for each in elements):
-            return _one_of(name, [values.string(each.value) for each in elements if isinstance(each, Literal)])
+            return _one_of(name, [terms.string(each.value) for each in elements if isinstance(each, Literal)])
         case Chain(Identifier(name), ((how, Literal(value)),)) if how in _COMPARISONS:
             return _compared(name, how, value)
         case Chain(Literal(value), ((how, Identifier(name)),)) if _is_said_as_string(value, how):
             # The right one says as what they are compared: an attribute, as a string (s3.7).
-            return _compared(name, _MIRRORED[how], values.string(value))
+            return _compared(name, MIRRORED[how], terms.string(value))
         case Chain(first, ((how, _), *_) as rest) if how in _LOGIC:
             return _joined(first, rest) or _computed(term)
     return _computed(term)
@@ -217,25 +226,21 @@ def _operand(term: Term) -> _Both:
 
 
 def _constant(term: Term) -> _Both:
-    found = terms.outcome(term, _no_attribute)
+    found = terms.outcome(term, lambda _: None)
     true, false = (_ALWAYS if found is each else _NEVER for each in (True, False))
     return _Both(true, false, sure=found is not None)
-
-
-def _no_attribute(name: str) -> None:
-    del name
 
 
 def _computed(term: Term) -> _Both:
     return _Both(Computed(term, outcome=True), Computed(term, outcome=False))
 
 
-def _compared(name: str, how: str, value: values.Value) -> _Both:
+def _compared(name: str, how: str, value: terms.Value) -> _Both:
     """Only `=` is ambiguous; the others are of integers (s3.4.2)."""
     if how not in ("=", "!="):
         try:
-            value = values.integer(value)
-        except values.EvaluationError:
+            value = terms.integer(value)
+        except terms.EvaluationError:
             return _Both(_NEVER, _NEVER)
     attribute, constant = Attribute(name), float(value) if type(value) is int else value
     true, false = (Compare(attribute, each, constant) for each in _COMPARISONS[how])
@@ -246,9 +251,9 @@ def _one_of(name: str, wanted: list[str]) -> _Both:
     """An attribute is a string, so the elements are cast to strings (s3.4.5)."""
     if len(wanted) > _MOST // 2:
         return _computed(In(Identifier(name), tuple(Literal(each, "String") for each in wanted)))
-    every = [_compared(name, "=", each) for each in dict.fromkeys(wanted)]
-    true, false = _some(*(each.true for each in every)), _every(*(each.false for each in every))
-    return _Both(true, false, sure=name in _REQUIRED, size=2 * len(every))
+    each_one = [_compared(name, "=", each) for each in dict.fromkeys(wanted)]
+    true, false = _some(*(each.true for each in each_one)), _every(*(each.false for each in each_one))
+    return _Both(true, false, sure=name in _REQUIRED, size=2 * len(each_one))
 
 
 def _joined(first: Term, rest: tuple[tuple[str, Term], ...]) -> _Both | None:
@@ -277,13 +282,9 @@ def _join(left: _Both, how: str, right: _Both) -> _Both:
 
 def _every(*conditions: Condition) -> Condition:
     flat = [one for each in conditions for one in (each.conditions if isinstance(each, Every) else (each,))]
-    if _NEVER in flat:
-        return _NEVER
-    return flat[0] if len(flat) == 1 else Every(tuple(flat))
+    return _NEVER if _NEVER in flat else every(flat)
 
 
 def _some(*conditions: Condition) -> Condition:
     flat = [one for each in conditions for one in (each.conditions if isinstance(each, Some) else (each,))]
-    if _ALWAYS in flat:
-        return _ALWAYS
-    return flat[0] if len(flat) == 1 else Some(tuple(flat))
+    return _ALWAYS if _ALWAYS in flat else some(flat)

@@ -3,6 +3,7 @@
 An expression that can be read as such a condition shares one index with all others; any other is judged on its own.
 """
 
+from collections.abc import Iterable
 from typing import Literal, Union
 
 from msgspec import Struct
@@ -11,6 +12,8 @@ from tocsin.markup.cesql_terms import Term
 
 Comparator = Literal["=", "!=", "<", "<=", ">", ">="]
 Constant = str | float | bool | None
+# The same comparison with its sides exchanged.
+MIRRORED: dict[str, Comparator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 class Step(Struct, frozen=True, tag=True, cache_hash=True):
@@ -85,6 +88,18 @@ class Computed(Struct, frozen=True, tag=True, cache_hash=True):
 
 
 Condition = Union[Compare, Exists, Every, Some, Negated, Computed]  # noqa: UP007 - names its own members
+
+
+def every(conditions: Iterable[Condition]) -> Condition:
+    """All of them; one alone is itself."""
+    found = tuple(conditions)
+    return found[0] if len(found) == 1 else Every(found)
+
+
+def some(conditions: Iterable[Condition]) -> Condition:
+    """One of them at least; one alone is itself."""
+    found = tuple(conditions)
+    return found[0] if len(found) == 1 else Some(found)
 
 
 class ExpressionError(ValueError):

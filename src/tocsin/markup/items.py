@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from tocsin.markup._scanner import Scanner
-from tocsin.markup.conditions import Compare, Condition, Every, Exists, Negated, Some, Step, XmlPath
+from tocsin.markup.conditions import Compare, Condition, Exists, Negated, Step, XmlPath, every, some
 
 SCHEMA = "http://www.onvif.org/ver10/schema"
 _WORD_END = r"(?![\w.-])"
@@ -38,16 +38,8 @@ class _Reader:
 
     def joined(self, test: Callable[[], Condition]) -> Condition:
         """`or` over `and` over tests, which are of items outside, and of attributes inside the brackets."""
-        either = [self._every(test)]
-        while self.scanner.take(_OR):
-            either.append(self._every(test))
-        return either[0] if len(either) == 1 else Some(tuple(either))
-
-    def _every(self, test: Callable[[], Condition]) -> Condition:
-        each = [self._one(test)]
-        while self.scanner.take(_AND):
-            each.append(self._one(test))
-        return each[0] if len(each) == 1 else Every(tuple(each))
+        several = self.scanner.several
+        return some(several(lambda: every(several(lambda: self._one(test), _AND)), _OR))
 
     def _one(self, test: Callable[[], Condition]) -> Condition:
         if self.scanner.take(_NOT):

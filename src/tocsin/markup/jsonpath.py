@@ -13,16 +13,17 @@ from typing import NoReturn
 
 from tocsin.markup._scanner import DEEPEST, Scanner
 from tocsin.markup.conditions import (
+    MIRRORED,
     Comparator,
     Compare,
     Condition,
     Constant,
-    Every,
     Exists,
     ExpressionError,
     JsonPath,
     Negated,
-    Some,
+    every,
+    some,
 )
 
 _HIGHEST_INDEX = 2**53 - 1  # RFC 9535 s2.1: what I-JSON can say
@@ -38,7 +39,6 @@ _ESCAPED = rf"\\(?:[bfnrt/\\]|{_HIGH}|{_PLAIN}"
 _STRING = re.compile(rf"\"(?:[^\"\\\x00-\x1f]|{_ESCAPED}|\"))*\"|'(?:[^'\\\x00-\x1f]|{_ESCAPED}|'))*'")
 _COMPARISON = re.compile(r"==|!=|<=|>=|<|>")
 _COMPARATORS: dict[str, Comparator] = {"==": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
-_MIRRORED: dict[Comparator, Comparator] = {"=": "=", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _QUOTED = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _CLOSED_BY = {"(": ")", "[": "]"}
 _BARE = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*(?![0-9A-Za-z_.(])")
@@ -143,16 +143,8 @@ class _Reader:
         return found
 
     def _some(self) -> Condition:
-        either = [self._every()]
-        while self._scanner.takes("||"):
-            either.append(self._every())
-        return either[0] if len(either) == 1 else Some(tuple(either))
-
-    def _every(self) -> Condition:
-        each = [self._one()]
-        while self._scanner.takes("&&"):
-            each.append(self._one())
-        return each[0] if len(each) == 1 else Every(tuple(each))
+        several = self._scanner.several
+        return some(several(lambda: every(several(self._one, "&&")), "||"))
 
     def _one(self) -> Condition:
         """A comparison cannot be negated but in parentheses (RFC 9535 s2.3.5.1)."""
@@ -169,7 +161,7 @@ class _Reader:
         if self._scanner.sees(_QUERY) is None:
             constant = self._constant()
             found = self._comparator() or self._scanner.fail("a constant must be compared with something")
-            return _compare(self._query(), _MIRRORED[found], constant)
+            return _compare(self._query(), MIRRORED[found], constant)
         path, how = self._query(), self._comparator()
         if how is None:
             return Exists(path)
@@ -198,10 +190,7 @@ class _Reader:
 
     def _selected(self) -> str | int:
         quoted = self._scanner.take(_STRING)
-        if quoted is not None:
-            found: str | int = _unquoted(quoted)
-        else:
-            found = self._index()
+        found = self._index() if quoted is None else unquoted(quoted)
         if not self._scanner.takes("]"):
             raise _More
         return found
@@ -217,7 +206,7 @@ class _Reader:
     def _constant(self) -> Constant:
         quoted = self._scanner.take(_STRING)
         if quoted is not None:
-            return _unquoted(quoted)
+            return unquoted(quoted)
         word = self._scanner.take(_WORD)
         if word is not None:
             return _WORDS[word]
@@ -235,7 +224,7 @@ def _compare(path: JsonPath, how: Comparator, constant: Constant) -> Condition:
     return Compare(path, how, constant)
 
 
-def _unquoted(text: str) -> str:
+def unquoted(text: str) -> str:
     """As JSON has strings, but for the quotes."""
     if text[0] == "'":
         text = '"' + text[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'

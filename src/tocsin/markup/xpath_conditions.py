@@ -229,7 +229,7 @@ class _Reader:
             self._fail("the name of an attribute is expected here")
 
     def _axis(self, route: Route) -> None:
-        if self._words[self._at] not in AXES:
+        if not AXES.fullmatch(self._words[self._at]):
             self._fail(f"there is no axis {self._words[self._at]} in XPath 1.0")
         self._at += 2
         self._node_test()

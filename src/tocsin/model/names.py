@@ -5,11 +5,11 @@ import re
 from msgspec import Struct
 
 # Namespaces in XML s3; XML 1.0 s2.3 without the colon.
-_START = (
+NAME_START = (
     "A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f\u2c00-\u2fef"
     "\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
-NCNAME = re.compile(rf"[{_START}][{_START}\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
+NCNAME = re.compile(rf"[{NAME_START}][{NAME_START}\-.0-9\xb7\u0300-\u036f\u203f\u2040]*")
 # RFC 3986 without user information. XML parsers refuse namespaces that are no URI, so a topic that has one could not
 # be written; and it has neither braces nor spaces, so that a topic's text can be read again.
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=@]|%[0-9A-Fa-f]{2})"

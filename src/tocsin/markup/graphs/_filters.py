@@ -6,6 +6,7 @@ from typing import NoReturn, cast
 
 from msgspec import Struct
 
+from tocsin.markup.conditions import MIRRORED
 from tocsin.markup.graphs._names import NameReader, Tokens, Written
 from tocsin.markup.graphs.graph_pattern import All, Any, Comparator, Compared, Like, Opposite, Spoken, Test
 from tocsin.markup.graphs.literals import XSD, Kind, Value, literal_value, number_value
@@ -80,7 +81,6 @@ def ways(formula: Formula, most: int) -> list[tuple[VariableTest, ...]]:
 
 _LONGEST_NUMBER = 100
 _OF_SUM = 20  # words, as to the effort
-_MIRRORED: dict[str, Comparator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 _INSTEAD = {
     "BOUND": "what is not optional is always bound",
     "STR": "write the variable itself; regex asks strings",
@@ -155,7 +155,7 @@ class Filters:
         operator = self._words.operator()
         if operator in ("IN", "NOT"):
             return self._among(at, self._operand(at, left))
-        if operator not in _MIRRORED:
+        if operator not in MIRRORED:
             return left
         self._words.advance()
         here = self._words.at
@@ -168,7 +168,7 @@ class Filters:
             case str(), Written() | Fraction() | float():
                 return VariableTest(left, Compared(cast(Comparator, operator), _value(right)), at)
             case Written() | Fraction() | float(), str():
-                return VariableTest(right, Compared(_MIRRORED[operator], _value(left)), at)
+                return VariableTest(right, Compared(MIRRORED[operator], _value(left)), at)
         return self._words.fail("there is no variable in this comparison", at)
 
     def _among(self, at: int, left: Operand) -> Formula:
