@@ -1,4 +1,4 @@
-"""What a notifier tells its own service: a record of the log like any other, but for nobody else.
+"""Which pull point or notifier's service a record is for, and the event by which a notifier tells its service.
 
 It is written as a CloudEvent, so that the rules of mediation read it and each service gets it in its own dialect.
 """

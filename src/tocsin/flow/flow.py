@@ -1,4 +1,4 @@
-"""The way of a message between the log and the senders."""
+"""Matches notifications and turns each match into a delivery, for the node and for Spark alike."""
 
 from tocsin.flow.addressing import NOTIFIERS, addressed_by
 from tocsin.flow.lifetime import expiry_of

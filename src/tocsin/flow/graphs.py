@@ -1,4 +1,4 @@
-"""Delivery by meaning: the event graph in the place of the payload, and what the variables of patterns stand for."""
+"""Deliveries of semantic subscribers: the event graph in place of the payload, and the bindings of variables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache

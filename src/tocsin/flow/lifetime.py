@@ -1,4 +1,4 @@
-"""How long a notification is of use to those it is for."""
+"""When a notification expires: by its own attribute, or by the age after which a node no longer delivers it."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Thin notices: that something is there, without it (paper 000 s2.1, the observer of Pull-1:1-Explicit)."""
+"""Thin notices: they say that a notification can be fetched, without its payload (paper 000 s2.1)."""
 
 from msgspec.structs import replace
 

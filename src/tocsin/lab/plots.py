@@ -1,4 +1,4 @@
-"""Pictures for people: one way to make them, so that all look alike."""
+"""Plots, all in one style."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Several ways to do one thing, timed in one run so that noise hits all of them alike."""
+"""Races: several ways to do one thing, timed by turns so that noise hits all alike."""
 
 import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A benchmark's report for people."""
+"""A benchmark's report as a table for people."""
 
 from rich.console import Console
 from rich.table import Table

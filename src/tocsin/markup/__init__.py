@@ -1,1 +1,1 @@
-"""The one door through which XML enters."""
+"""XML's one entrance, and the content languages: XPath, JSONPath, CloudEvents SQL, ItemFilter, graph patterns."""

@@ -1,4 +1,4 @@
-"""All of JSONPath (RFC 9535), by a library that only those pay for who ask for more than a condition.
+"""Full JSONPath (RFC 9535) by a library, which is imported only for expressions that are no condition.
 
 The library takes a little more than the grammar has, and errs on `@` of a falsy value; both are mended here.
 """

@@ -1,4 +1,4 @@
-"""What the parsers of the content languages have in common: where they are, and how deep."""
+"""A scanner for the parsers of content languages: position in the text, tokens, depth, errors."""
 
 import re
 from collections.abc import Callable

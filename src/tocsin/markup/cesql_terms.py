@@ -1,4 +1,4 @@
-"""Values of CloudEvents SQL 1.0.0: how one is cast to another's type, what operators and functions make of them."""
+"""Terms and values of CloudEvents SQL 1.0.0: casts, operators, functions, evaluation."""
 
 import operator
 import re

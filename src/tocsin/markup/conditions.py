@@ -1,4 +1,4 @@
-"""What the content languages have in common: comparisons of what stands at a path with a constant, joined by and/or.
+"""Conditions: comparisons of the values at a path with a constant, joined by and/or; common to all content languages.
 
 An expression that can be read as such a condition shares one index with all others; any other is judged on its own.
 """

@@ -1,4 +1,4 @@
-"""The condition that an expression of any content language amounts to."""
+"""Content filters: reads an expression of any language as a condition (once), and evaluates conditions one by one."""
 
 import operator
 from collections.abc import Callable, Iterable, Iterator

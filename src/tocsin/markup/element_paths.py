@@ -1,4 +1,4 @@
-"""Paths to what stands in an XML document: a part of XPath 1.0 that takes time with the size of the document alone.
+"""Paths of liftings into XML: a part of XPath 1.0 that takes time linear in the document.
 
 `cap:info/cap:severity`, `/cap:alert/cap:sent`, `//tt:SimpleItem[@Name='State']/@Value`, `.`, `cap:info[1]/text()`.
 There is one `//` at most. A predicate is a position, `last()`, or a child, attribute, `.` or `text()`, alone or

@@ -1,4 +1,4 @@
-"""Regular expressions of graph patterns: those of RE2, which takes time linear in the text whatever is asked."""
+"""Regular expressions of graph patterns, by RE2, whose time is linear in the text."""
 
 import re
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""Paths to what stands in a JSON document: a part of JSONPath (RFC 9535) that takes time with the size of it alone.
+"""Paths of liftings into JSON: a part of JSONPath (RFC 9535) that takes time linear in the document.
 
 `$.alert.severity`, `@['odd name'][0]`, `@.items[*]`, `$..level`, `@.parameters[?@.name == 'depth'].value`: `$` is the
 document, `@` what a path begins at. There is one `..` at most, and what stands in `[?...]` compares with constants.

@@ -1,4 +1,4 @@
-"""Reading XML that strangers send, and writing the parts of it that go out again."""
+"""Parses XML from strangers safely, and serialises the parts that are passed on."""
 
 import re
 from collections.abc import Iterator

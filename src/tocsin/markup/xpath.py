@@ -1,4 +1,4 @@
-"""The one place where XPath 1.0 is compiled."""
+"""Compiles XPath 1.0 with lxml (nowhere else), and converts strings to numbers as XPath does."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""XPath 1.0 as conditions on what stands at paths: those expressions of it that many subscriptions can share."""
+"""Reads XPath 1.0 expressions as conditions, where they are no more than that."""
 
 from __future__ import annotations
 

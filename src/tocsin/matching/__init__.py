@@ -1,1 +1,1 @@
-"""Who wants a notification: one index a kind of filter, and the engine that combines them."""
+"""Finds the subscriptions that want a notification: an index for each kind of filter, and the engine over them."""

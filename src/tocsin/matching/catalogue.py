@@ -1,4 +1,4 @@
-"""What was declared to a node, as of some record: what filters refer to by name."""
+"""The catalogue: all that was declared up to a record, by the names that filters use."""
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache

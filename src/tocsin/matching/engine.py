@@ -1,4 +1,4 @@
-"""The engine: takes subscriptions as they change, says who wants a notification."""
+"""The engine: indexes subscriptions as they change, and matches notifications against them."""
 
 from collections.abc import Iterable
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""All that filters may ask about one notification, found out at most once."""
+"""Evidence: all that filters may ask about one notification, each worked out at most once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One filter against one notification: the meaning of every filter, and what no index decides."""
+"""Evaluates one filter on one notification: the meaning of every filter, used where no index decides."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Expressions that no index holds are judged one by one, behind a port: somewhere that can be killed."""
+"""The port to a judge of expressions that no index holds; it runs where it can be killed."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Filters as they were said become filters: what they name is looked up among what was declared."""
+"""Resolves the names in filters (spaces, prefixes, classes) against the catalogue, and writes boxes back as text."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""What a principal may do: pure decisions over its rights."""
+"""Decides what a principal may do, by its rights on topics."""
 
 from functools import lru_cache
 

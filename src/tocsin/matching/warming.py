@@ -1,4 +1,4 @@
-"""Compiles every kernel before it is needed, or takes it from where it was kept; `python -m` does it for a machine."""
+"""Compiles all kernels ahead of time, or loads them from the cache; `python -m` does it for a machine."""
 
 import sys
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""The values every other folder speaks of. No I/O, no clock, no randomness."""
+"""The values all other folders use. No I/O, no clock, no randomness."""

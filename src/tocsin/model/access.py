@@ -1,4 +1,4 @@
-"""Who may do what: principals, their rights on topics, and the accounts they are known by."""
+"""Access control: principals with their rights on topics, their accounts, and the secrets shown to consumers."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A concept model as it is declared (OPS s3.2): classes, properties, and what may be said of what."""
+"""Declarations: what filters refer to by name. Ontologies, liftings, hierarchies of types and categories, producers."""
 
 from typing import Literal, Union
 

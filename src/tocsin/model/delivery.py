@@ -1,4 +1,4 @@
-"""What is to be sent, and what came of it."""
+"""Deliveries, the matches they come from, and the outcomes of attempts to send them."""
 
 from typing import Literal
 

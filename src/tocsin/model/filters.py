@@ -1,4 +1,4 @@
-"""What a subscription can ask for. A subscription holds a conjunction; none at all is generic."""
+"""Filters: what a subscription can ask for. Its filters are a conjunction; without any it asks for everything."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, Union

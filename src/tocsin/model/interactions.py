@@ -1,4 +1,4 @@
-"""What one service asks of another, and what is remembered of who told whom (paper 000 s2.1)."""
+"""Requests between services, and the record of their interactions (paper 000 s2.1)."""
 
 from collections.abc import Mapping
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""A normalised message."""
+"""Notifications (normalised messages), and the copies of them that notifiers pass on (paper 000 s3.2)."""
 
 from msgspec import Struct
 

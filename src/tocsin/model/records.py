@@ -1,4 +1,4 @@
-"""The log: all that a node knows, in one order."""
+"""The records of a node's log: accepted requests, changed subscriptions, declarations, in one order."""
 
 from msgspec import Struct
 

@@ -1,4 +1,4 @@
-"""Why a request is refused: one word for each reason, turned into a fault by a table of the caller's dialect."""
+"""Refusals: the reasons for which a request is refused. A table of each dialect turns a reason into a fault."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Who wants to be told, of what, and in which form."""
+"""Subscriptions and publisher registrations: who is to be told, of what, where, and in which form."""
 
 from typing import Literal
 

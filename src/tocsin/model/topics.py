@@ -1,4 +1,4 @@
-"""The grammar of WS-Topics 1.3 topic expressions: Simple, Concrete and Full (WS-Topics s8), and of ONVIF ConcreteSet.
+"""Topic expressions (WS-Topics 1.3 s8: Simple, Concrete, Full; ONVIF ConcreteSet) and sets of topics (s5, s7).
 
 ConcreteSet is Concrete with alternatives, each of which may end in `//.` (ONVIF Core s9.7.3).
 """

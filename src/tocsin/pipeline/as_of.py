@@ -1,4 +1,4 @@
-"""Subscriptions compiled by the driver: no worker has to take them apart again, workers map what lies on disk."""
+"""Subscriptions and declarations as a record met them, kept from task to task and begun from compiled snapshots."""
 
 from collections.abc import Iterator
 from contextlib import closing

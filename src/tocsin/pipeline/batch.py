@@ -1,4 +1,4 @@
-"""One batch: tables first, then the outbox and the batch's id in one transaction."""
+"""Publishes one batch: its tables first, then the outbox and the batch's id in one transaction."""
 
 import json
 import time

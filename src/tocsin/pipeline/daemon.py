@@ -1,4 +1,4 @@
-"""The process Spark forks its Python workers from: what they need is imported before, once for all of them."""
+"""The process from which Spark forks its Python workers; it imports what they need once."""
 
 from pyspark.daemon import manager
 

@@ -1,4 +1,4 @@
-"""What stops a job, in one sentence."""
+"""The errors that end a Spark job, each as one sentence for people."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Event graphs from tables: a row is a statement, with its terms as N-Triples has them."""
+"""Reads event graphs from Arrow columns: a row is a statement whose terms are N-Triples."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The one hop: decode, normalise, match as of the record, customise. Runs inside Spark's Python workers."""
+"""Decode, normalise, match as of the record, customise: what Spark's Python workers do with the records of the log."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

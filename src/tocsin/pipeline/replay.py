@@ -1,4 +1,4 @@
-"""The same hop over a range of the log as a batch: what would be delivered, and on request its delivery."""
+"""Replays a range of the log as a Spark batch: counts what would be delivered and, on request, delivers it."""
 
 from contextlib import closing
 from dataclasses import dataclass, replace

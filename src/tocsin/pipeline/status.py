@@ -1,4 +1,4 @@
-"""How far the pipeline is, from its files alone: no Spark is started."""
+"""How far the pipeline is, read from its files without starting Spark."""
 
 import json
 from contextlib import closing

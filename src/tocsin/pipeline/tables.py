@@ -1,4 +1,4 @@
-"""The tables: Parquet in `batch=<id>`. Only committed batches count; whoever reads goes through here."""
+"""The Parquet tables, in folders `batch=<id>`. Only committed batches count; all readers and writers are here."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""What came of records, as rows of the tables."""
+"""One task of a batch: runs the hop over its records, writes rows into tables, returns one row of counts."""
 
 from collections import Counter
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""What things mean to each other: taxonomies of topics and categories, services, and the graph of interests."""
+"""Meaning: concept models, event graphs, and the world of implicit notification."""

@@ -1,4 +1,4 @@
-"""A small RDF graph in memory, in the order in which it stands in its file; what is missing or wrong names its node."""
+"""RDF: a small graph in memory, descriptions as canonical N-Triples, and fast reading of canonical lines."""
 
 import math
 import re

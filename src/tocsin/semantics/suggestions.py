@@ -1,4 +1,4 @@
-"""What to say to somebody who asks for a name that there is not."""
+"""Suggestions for a name that does not exist: the nearest known one, and a list."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches

@@ -1,4 +1,4 @@
-"""The copies of a notification as one node sends them to another, each message with an id of its own."""
+"""Copies of notifications as nodes send them to each other, each message with its own id."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""From bytes to event graphs: what it costs before any pattern is searched."""
+"""Cases of the semantic benchmark: reading event graphs, patterns that are hard to search, the start of a process."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Others that find graph patterns in an event, one after the other: what Python can call.
+"""Rival libraries that search graph patterns one after the other, and the race against them.
 
 Each is given the subscriptions before, in the form it likes best, and takes an event as ours does. They are for the
 paper's workload, in which a vertex has one class, and no class is above another.

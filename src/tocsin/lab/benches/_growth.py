@@ -1,5 +1,5 @@
-"""What an engine, or an index of graph patterns, of so many subscriptions costs: each is measured in a process of its
-own, so that none finds the memory that another has left."""
+"""The cost of an engine, or of an index of graph patterns, as subscriptions grow. Each size is measured in a process of
+its own, so that none finds the memory that another has left."""
 
 from __future__ import annotations
 

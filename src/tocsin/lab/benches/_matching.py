@@ -1,4 +1,4 @@
-"""What the benchmarks of matching share."""
+"""Helpers of the benchmarks of matching."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import cycle

@@ -1,4 +1,4 @@
-"""Nodes of one world as processes: one keeps the world and the central history, the others run the notifiers."""
+"""Nodes of one world as processes: a keeper with the central history behind a delayed link, and runners."""
 
 import asyncio
 import contextlib

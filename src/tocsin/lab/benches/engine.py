@@ -1,4 +1,4 @@
-"""Subscriptions that come and go while another task matches."""
+"""The engine with mixed subscriptions: the cost of a notification, of changes while it matches, of a snapshot."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""GetNeighbors (paper 000, Table 1) in other ways, and a world to ask them about."""
+"""Implicit notification: GetNeighbors against other ways to answer it, and what real notifiers cost."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence

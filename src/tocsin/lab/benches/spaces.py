@@ -1,4 +1,4 @@
-"""All boxes of an information space in columns, looked through with numpy for those that a point is in."""
+"""Boxes that contain a point, against scans of all boxes with numpy; in processor time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from random import Random

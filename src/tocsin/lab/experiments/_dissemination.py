@@ -1,4 +1,4 @@
-"""How far, how often and how fast a message spreads in the simulator: paper 000, Fig. 17 and 19, and who wins where."""
+"""How a message spreads: counted and timed in the simulator, and between real notifiers (paper 000, Fig. 17, 19)."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Fig. 8 of the OPS paper in tables: what it says, and what was measured here."""
+"""Fig. 8 of the OPS paper as tables and as a picture: the paper's figures beside ours."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The ways to match that Fig. 8 of the OPS paper is about, and ours."""
+"""The points of Fig. 8 of the OPS paper: the same subscriptions and events matched by each algorithm."""
 
 import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,1 +1,1 @@
-"""workloads"""
+"""Workloads by a seed: subscriptions with notifications, and graph patterns with event graphs."""

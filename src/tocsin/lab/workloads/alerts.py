@@ -1,4 +1,4 @@
-"""Alerts of a workload, after the Common Alerting Protocol but with more that can be asked for; XPath over them."""
+"""Alerts after the Common Alerting Protocol, with more fields, and XPath filters over them."""
 
 from random import Random
 

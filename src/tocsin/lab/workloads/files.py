@@ -1,4 +1,4 @@
-"""Workloads as values of the engine, and as files for other engines."""
+"""Workloads as values for the engine and as files for other engines; notifications aimed at subscriptions."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,8 @@
-"""Graphs of numbers by a seed, large ones and connected parts of such: what workloads of graph patterns are made of.
+"""Workloads of event graphs and graph patterns: as OPS s6 describes them, and over hierarchies.
 
 Graphs that are independent at random never match each other. Here each kind of a home vertex has a few types of graphs:
-a graph is one of them with some vertexes grown elsewhere, and a part is one of another such graph.
+a graph is one of them with some vertexes grown elsewhere, and a part is one of another such graph. With them about as
+many subscriptions match an event as the paper reports.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Workloads: subscriptions and notifications as texts, so that any engine can be given them. A seed decides all.
+"""Workloads of subscriptions and notifications as texts, which any engine can read.
 
 The first thousand of a million are the same as of a thousand.
 """

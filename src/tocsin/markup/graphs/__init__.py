@@ -1,1 +1,1 @@
-"""The two languages of graph patterns."""
+"""Graph patterns and their two languages: the paper's (OPS s4) and SPARQL."""

@@ -1,4 +1,4 @@
-"""What both languages say of an event graph, put together as patterns.
+"""Turns what a query says into graph patterns, for both languages.
 
 A variable that stands for literals at several arcs is a vertex at each, as is a literal itself. Where nothing tells
 whether a variable is a thing or a literal, and it makes a difference, both are alternatives.

@@ -1,4 +1,4 @@
-"""What a filter says of variables: tests of each for itself, joined by and/or."""
+"""FILTER expressions of graph patterns (SPARQL 1.1 s17), read as tests of single variables joined by and/or."""
 
 from fractions import Fraction
 from itertools import islice, product

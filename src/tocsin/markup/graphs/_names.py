@@ -1,4 +1,4 @@
-"""The words of both languages of graph patterns: the terminals of SPARQL 1.1 s19.8, one at a time."""
+"""Tokens of both languages of graph patterns (SPARQL 1.1 s19.8), and their names and literals resolved to terms."""
 
 import re
 from collections.abc import Callable, Mapping

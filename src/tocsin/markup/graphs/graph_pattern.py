@@ -1,4 +1,4 @@
-"""Graph patterns (OPS s4), whichever language they were written in: what an event graph must have."""
+"""Graph patterns (OPS s4): the vertexes, arcs and tests that an event graph must match."""
 
 from typing import Literal, Union
 

@@ -1,4 +1,4 @@
-"""What a literal is compared as."""
+"""RDF literals: the value that lexical form and datatype (XML Schema 1.1-2) stand for, and how values compare."""
 
 import re
 from collections.abc import Callable

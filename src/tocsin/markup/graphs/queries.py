@@ -1,4 +1,4 @@
-"""A filter that asks for a graph, read once for all that ask for the same."""
+"""Reads graph filters as queries, and the paper's language of statement patterns (OPS s4)."""
 
 from collections.abc import Mapping
 from functools import lru_cache

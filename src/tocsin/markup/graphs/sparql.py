@@ -1,4 +1,4 @@
-"""SPARQL 1.1 queries that ask for a graph pattern: what can be compiled of ASK and SELECT, the rest is refused."""
+"""SPARQL 1.1: ASK and SELECT compiled into graph patterns, and the check of ASK queries over descriptions."""
 
 import re
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""Whether one filter takes in all that another lets through."""
+"""Covering: whether one filter lets through all that another does."""

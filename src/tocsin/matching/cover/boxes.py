@@ -1,4 +1,4 @@
-"""Whether some boxes together take in all points that are in each of some others."""
+"""Covering of boxes: whether some boxes together contain all points that lie in each of some others."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, product

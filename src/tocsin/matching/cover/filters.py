@@ -1,4 +1,4 @@
-"""Whether one filter takes in all that another lets through. Sound: what is not shown is not so."""
+"""Covering of filters: whether one lets through all that another does. Sound, not complete: False may mean unknown."""
 
 from math import isnan
 

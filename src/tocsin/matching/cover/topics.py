@@ -1,4 +1,4 @@
-"""Whether one topic expression takes in all that another can match."""
+"""Covering of topic expressions: whether one matches every topic that another matches."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,1 +1,1 @@
-"""Why a subscription wants a notification, or does not."""
+"""Explanations of why a subscription wants a notification or not."""

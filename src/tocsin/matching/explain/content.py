@@ -1,4 +1,4 @@
-"""What stands where an expression looks, and which of its comparisons decided."""
+"""Explains content filters: the values at their paths, and the comparison that decided."""
 
 from typing import assert_never
 

@@ -1,4 +1,4 @@
-"""The parts of an explanation, and how the verdict on a whole follows from theirs."""
+"""The parts of an explanation, and how a whole's verdict follows from its parts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""Why a subscription wants a notification, or does not: which part of which filter decided."""
+"""Explains a subscription's answer: which part of which filter decided."""
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet

@@ -1,4 +1,4 @@
-"""Which vertexes of an event graph a pattern was found at, or how far it gets and what is missing there."""
+"""Explains graph patterns: the vertexes they matched, or how far a match got and what was missing."""
 
 from typing import assert_never
 

@@ -1,4 +1,4 @@
-"""Filters and conditions in words, for those who asked for them."""
+"""Filters, conditions, tests and terms written as text for people."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,1 +1,1 @@
-"""Events as RDF graphs against subscriptions as graph patterns (OPS s5.1), many at once."""
+"""Matching of event graphs (RDF) against many graph patterns at once (OPS s5.1)."""

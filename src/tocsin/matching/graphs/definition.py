@@ -1,4 +1,4 @@
-"""When an event graph matches a pattern (OPS s5.1, Definition 1): all mappings are tried, vertex after vertex."""
+"""The definition of a match (OPS s5.1, Definition 1) as an oracle, and the tests of literals (SPARQL 1.1 s17.2)."""
 
 import operator
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""Tests that Python answers: each is asked once for each literal of an event, regular expressions all at once."""
+"""An event graph as arrays for the kernel, with the results of tests that only Python can make (regexes)."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Generic, NamedTuple, TypeVar

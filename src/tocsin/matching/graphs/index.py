@@ -1,4 +1,4 @@
-"""How often statements of events have a property and a class: the rarest is looked for first."""
+"""The index of graph patterns: adds, removes, and finds all that an event graph matches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The search: all patterns of a trie against one event graph, at once.
+"""The search kernel: all patterns of a trie against one event graph at once.
 
 Sets of vertexes are bits of words. A step keeps those vertexes that its property leads to, that have its predicate, and
 that no other vertex of the pattern is bound to; classes and properties above what the event says are in the sets

@@ -1,4 +1,4 @@
-"""How the trie of steps lies in memory: what the kernels and those who build it agree on.
+"""The memory layout of the trie of steps, shared by the kernels and the code that builds it.
 
 A node is four numbers: its step, its vertex predicate, what is below it, what is next to it. All nodes below one are a
 chain, whose last one leads back up. Below is the first of a chain; or, where nothing follows, the one entry that ends

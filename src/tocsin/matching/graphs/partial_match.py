@@ -1,4 +1,4 @@
-"""Why an event graph does not match: the furthest that a mapping gets, and what is missing there."""
+"""Why an event graph does not match a pattern: the furthest partial match, and what is missing there."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Runs of numbers in one array: nodes, lists, and the programs of predicates with what they compare with."""
+"""Pools: numbers for names that are in use, and runs of numbers within one growing array."""
 
 from __future__ import annotations
 

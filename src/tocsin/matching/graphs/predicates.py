@@ -1,4 +1,4 @@
-"""What vertexes are asked to be, each distinct predicate with a number: a class, a constant, a test, or several.
+"""Vertex predicates, each distinct one with a number: a class, a constant, a test, or a conjunction.
 
 Of an event it is known at once which vertexes have a class or are a constant. A test that only Python can answer (a
 regular expression) is told for all literals; all else is a program, which runs when a search first needs it.

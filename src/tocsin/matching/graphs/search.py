@@ -1,4 +1,4 @@
-"""An event graph as sets of its vertexes: integers of any length, in which bit i is vertex i."""
+"""Searches one event graph for one query: an event as bit sets of vertexes, backtracking, bindings."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""A pattern as a sequence of steps, in an order that equal patterns have in common and that fails early.
+"""Patterns as sequences of steps, and the trie in which those that begin alike share their beginning.
 
 An arc between two bound vertexes closes at once. Then come vertexes that others hang on, the rarest first; those that
 hang on one arc alone come last, for they need no choice: it is enough that they all find a place.

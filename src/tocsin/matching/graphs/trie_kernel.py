@@ -1,4 +1,4 @@
-"""Changes of the trie of steps, and its order in memory."""
+"""Kernels that change the trie of steps and put it in order in memory."""
 
 import numpy as np
 

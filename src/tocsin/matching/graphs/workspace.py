@@ -1,4 +1,4 @@
-"""What a search writes down, kept from one event to the next so that nothing has to be wiped off."""
+"""The arrays a search writes to, kept from one event to the next so that none has to be cleared."""
 
 from typing import Any
 

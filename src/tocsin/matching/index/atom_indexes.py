@@ -1,4 +1,4 @@
-"""Which graph patterns the event graph of a notification has, by number."""
+"""An index for each kind of atom: topics, names, boxes, values at paths, graph patterns."""
 
 from __future__ import annotations
 

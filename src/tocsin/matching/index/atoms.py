@@ -1,4 +1,4 @@
-"""Filters taken apart: what an index can decide, joined by and into terms; a subscription wants what one term wants."""
+"""Takes filters apart into terms of atoms. A subscription wants what one of its terms wants."""
 
 from collections.abc import Sequence
 from math import isinf, isnan

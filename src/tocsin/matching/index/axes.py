@@ -1,4 +1,4 @@
-"""The dimensions of an information space as the box index sees them: 256 cells each, and what is left to verify.
+"""The dimensions of an information space for the box index: 256 cells each, and what remains to verify.
 
 A side lies in some cells, a coordinate in one. Whoever is in none of the cells of a side is not inside it; of the
 others numbers are verified by the ends of the side, strings by the number of its rule.

@@ -1,4 +1,4 @@
-"""Boxes of one information space; a match takes one row of bits for each dimension, and verifies what is left.
+"""The box index of one information space: one row of bits a dimension, then verification.
 
 A row has one bit for each box: whether it reaches into one of 256 cells of one dimension. Boxes are kept in blocks, and
 only a small block is copied when it grows: the rows of a large one are as long as they can become, in memory that is

@@ -1,4 +1,4 @@
-"""How often atoms hold: by that the rarest atom of a term is chosen as the one it is found by."""
+"""Combines the atom indexes: a term is found by its rarest atom, and its other atoms are then checked."""
 
 from __future__ import annotations
 

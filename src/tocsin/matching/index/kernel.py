@@ -1,4 +1,4 @@
-"""The places of a block whose boxes a point is in: its rows of bits are joined, and what is left is verified."""
+"""Kernels of the indexes: boxes that contain a point, and terms whose atoms all hold."""
 
 import numpy as np
 from numpy.typing import NDArray

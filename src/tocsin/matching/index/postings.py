@@ -1,4 +1,4 @@
-"""Rows as columns of numbers, which grow by a quarter; places that were given back are taken first."""
+"""Posting lists of terms by atom, the atoms that hold for a notification, and growing columns of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topic expressions of many subscriptions in one trie; the oracle that evaluates one by one stands beside it."""
+"""The topic index: expressions of many subscriptions in one trie, and the oracle for a single one."""
 
 from __future__ import annotations
 

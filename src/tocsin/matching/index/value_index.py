@@ -1,4 +1,4 @@
-"""All comparisons with what stands at one path: equal ones by a look-up, ordered ones by the limit of their side."""
+"""Comparisons with the values at one path: equality by look-up, order by limits; and the walk over JSON paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that differ in texts and attribute values alone have one shape, and are read without being parsed.
+"""The index of XML paths. Documents that differ in texts alone share a shape and are not parsed again.
 
 Publishers repeat themselves. A shape is learned when it comes the second time, by parsing a document that has a mark
 in place of each string: what holds of it, that it is well-formed and where the strings are, holds of all of the shape.

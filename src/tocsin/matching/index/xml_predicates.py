@@ -1,4 +1,4 @@
-"""The predicates behind the elements at one place: which of them hold, without asking each.
+"""The predicates of steps at one place of the XML walk: finds those that hold without asking each.
 
 A predicate is entered under keys, one of which every element has that it holds of: of thousands of items by name few
 are looked at. Where a key says all that is asked, nothing else is.

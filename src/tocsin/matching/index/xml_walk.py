@@ -1,4 +1,4 @@
-"""What stands at many paths of an XML document: all found in one walk.
+"""Finds the values at many paths of an XML document in one walk.
 
 The steps of all paths form a tree. The places in it that an element is at are a state; states, and the ways from one
 to the next, are made as documents need them, and kept.

@@ -1,4 +1,4 @@
-"""Waiting-pattern lists (OPS s5.2, s5.4): statement patterns with the same contents are matched only once."""
+"""The matching algorithm of the OPS paper (s5): waiting lists, partial (SBPV) and full (BEBV) verification, counts."""
 
 from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,8 @@
-"""What the parts of decomposed patterns are looked for in: events, and other patterns."""
+"""The decomposition of Messmer and Bunke (IEEE TKDE 12(2), 2000), the rival in Fig. 8 (b) of the OPS paper.
+
+Patterns are cut into parts down to single vertexes, and patterns share the parts they have in common. An event is
+matched from below: the places of a part are those of its two halves that are disjoint and linked as they must be.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping

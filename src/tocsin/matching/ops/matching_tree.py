@@ -1,4 +1,4 @@
-"""The array of extended meta-statements, EMS (OPS s5.2): where statement patterns wait, and who is above whom."""
+"""Structures of the OPS algorithm: meta-statements (s5.2), traversal (s5.3), statement patterns, trees (s5.4)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The concept model: what ontologies say."""
+"""The concept model, and the ontologies it is made of."""

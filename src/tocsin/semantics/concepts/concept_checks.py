@@ -1,4 +1,4 @@
-"""What ontologies cannot say together. Refused with the term named."""
+"""Checks that ontologies do not contradict each other; a refusal names the term."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from graphlib import CycleError, TopologicalSorter

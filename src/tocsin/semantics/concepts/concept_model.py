@@ -1,4 +1,4 @@
-"""How the terms of ontologies are written and read: by prefix, or bare below an empty prefix."""
+"""The concept model (OPS s3.2): all ontologies together, with their names and meta-statements."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Ontologies from documents of RDFS, OWL and DAML+OIL."""
+"""Reads ontologies from RDFS, OWL and DAML+OIL documents, and writes them as Turtle."""
 
 import re
 from collections.abc import Iterable, Iterator

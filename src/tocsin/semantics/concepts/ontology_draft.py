@@ -1,4 +1,4 @@
-"""Class expressions of OWL and DAML+OIL, as far as a concept model can say them."""
+"""An ontology while it is read from triples, with the class expressions of OWL and DAML+OIL."""
 
 from collections.abc import Iterable, Iterator
 

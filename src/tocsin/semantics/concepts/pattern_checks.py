@@ -1,4 +1,4 @@
-"""Whether anything that the concept model allows could ever match a graph pattern.
+"""Refuses graph patterns that no event allowed by the concept model could ever match.
 
 A class that a pattern asks for may be above or below those of a meta-statement, or have a class below it in common with
 them: an event may have that one. So an arc is refused only when, for all meta-statements of its property and of those

@@ -1,4 +1,4 @@
-"""The terms of RDFS, OWL, XML Schema and DAML+OIL that every concept model has, and what stands for what."""
+"""The built-in terms of RDFS, OWL, XML Schema and DAML+OIL, and which stand for the same."""
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"

@@ -1,4 +1,4 @@
-"""Event graphs from RDF, in any of its syntaxes."""
+"""Reads event graphs from RDF in any of its syntaxes, and writes them."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""An event as an RDF graph (OPS s3.1)."""
+"""Event graphs (OPS s3.1): made from statements, checked against the concept model, literals as values."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence

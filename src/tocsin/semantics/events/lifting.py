@@ -1,4 +1,4 @@
-"""Where the paths of liftings lead: elements and attributes of XML, values of JSON, attributes of a CloudEvent."""
+"""Lifts XML and JSON events to event graphs by a declared mapping."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Liftings as people write them: JSON, with names as prefix:name."""
+"""Liftings as JSON documents: reading, with names as prefix:name, and writing."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,1 +1,1 @@
-"""The world of implicit notification: taxonomies, services, the graph of interests."""
+"""The world of implicit notification: taxonomies, services, the interest graph (INO)."""

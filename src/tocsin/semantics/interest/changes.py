@@ -1,4 +1,4 @@
-"""What can happen to the world: each change is a value, and their sequence is its history."""
+"""Changes of the world, as values; their sequence is its history."""
 
 from msgspec import Struct
 

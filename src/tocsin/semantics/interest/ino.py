@@ -1,4 +1,4 @@
-"""A service as the registry knows it."""
+"""The elements of the interest graph (INO): services, edges with their votes, and labels as topics."""
 
 import math
 import re

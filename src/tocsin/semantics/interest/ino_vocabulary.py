@@ -1,4 +1,4 @@
-"""The words in which the world is written as RDF: ours, and those of RDFS, OWL and SKOS that are used with them."""
+"""The RDF vocabulary of the world: our own terms, and those of RDFS, OWL and SKOS used with them."""
 
 from urllib.parse import quote, unquote
 

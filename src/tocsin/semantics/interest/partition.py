@@ -1,4 +1,4 @@
-"""What a node knows of a world that another keeps: whom its own notifiers tell, and where those are.
+"""The partition of a world that a node needs: the neighbours of its own notifiers, and their addresses.
 
 No edge of others, no service that they alone know. The names of topics are everybody's: a service that is told of
 `Earthquake` is told under which topic that stands.

@@ -1,4 +1,4 @@
-"""The services of a world as producers: what filters may ask about who sent a notification."""
+"""Presents the services of a world as producers, so that producer filters apply to them."""
 
 from collections.abc import Mapping
 

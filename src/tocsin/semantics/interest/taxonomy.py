@@ -1,4 +1,4 @@
-"""Names under names: a forest that is checked as it grows."""
+"""A taxonomy: a forest of names, checked as it grows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 

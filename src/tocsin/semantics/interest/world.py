@@ -1,4 +1,4 @@
-"""Who is told of what: GetNeighbors (paper 000, Table 1), answered from indexes that follow every change."""
+"""The world: taxonomies, services and edges, changed by values alone, and GetNeighbors (paper 000, Table 1)."""
 
 import shlex
 from bisect import bisect_left

@@ -1,4 +1,4 @@
-"""The world as tables: edges with the columns of paper 000, Fig. 14, services, taxonomies. The header says which it is.
+"""The world as CSV tables: edges (columns of paper 000, Fig. 14), services, taxonomies; the header says which.
 
 A table says less than the whole: not who proposed an edge, nor its votes, nor more of a service than its categories.
 What it does not say stays as it is in the world it is read onto.

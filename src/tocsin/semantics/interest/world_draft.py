@@ -1,4 +1,4 @@
-"""What a file says of the world, before it is known to hold together: each thing with the place where it stands."""
+"""A world while it is read from a file: each thing with its place in the file, put in an order that can be applied."""
 
 from collections.abc import Iterator
 from typing import TypeVar

@@ -1,4 +1,4 @@
-"""The world from and to files: which form a file has is told by its media type or the ending of its name."""
+"""Reads and writes worlds in any form, chosen by media type or file name; the demo world."""
 
 from collections.abc import Callable
 from functools import partial

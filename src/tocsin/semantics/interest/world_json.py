@@ -1,4 +1,4 @@
-"""The world as JSON: a scenario, or the whole with all that is known of each thing. One reader takes both.
+"""The world as JSON: a scenario, or everything. One reader takes both.
 
 A topic is its parent or null; a category too, or an object with `parent` and `owner`; a service is a list of its
 categories or an object; an edge is `[from, topic, to]` or an object. The writer takes the short form where it says all.

@@ -1,4 +1,4 @@
-"""What an RDF graph says of the world, whether it was written here or by others."""
+"""The world as RDF and OWL: Turtle, RDF/XML, N-Triples, whether written here or by others."""
 
 import re
 from collections.abc import Iterator
