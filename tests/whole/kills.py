@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.whole.acts import IMPATIENT, get, until
-from tests.whole.shell import BrokerProcess, Flags, command, environment, records
+from tests.whole.shell import BrokerProcess, Flags, command, environment, records, wait_until
 from tests.whole.sink import Say, Sink
 
 from tocsin import Client, ClientError, Received
@@ -99,6 +99,8 @@ class Run:
         return self.left
 
     async def _kill(self, broker: BrokerProcess, number: int) -> BrokerProcess:
+        enough = {name: len(taken) + 3 for name, taken in self.left.published.items()}
+        await wait_until(lambda: all(len(self.left.published[name]) >= enough[name] for name in enough), "all publish")
         await asyncio.sleep(self._dice.uniform(0.0, 0.7))  # the moment is what is random here
         self._there.clear()
         broker.kill()

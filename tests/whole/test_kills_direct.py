@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.whole.kills import SETTINGS, first_receipts, killed_run, path_of
 
-pytestmark = [pytest.mark.broker, pytest.mark.kills]
+pytestmark = [pytest.mark.broker, pytest.mark.kills, pytest.mark.long]
 KILLS = 6
 
 
