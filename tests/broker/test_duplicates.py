@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 from tests.broker.records import accepted
 
-from tocsin.broker.publishing.duplicates import REMEMBERED_SECONDS, Duplicates, key_of, key_of_all
+from tocsin.broker.publishing.publishing import REMEMBERED_SECONDS, Duplicates, key_of, key_of_all
 from tocsin.flow.flow import normalise
 from tocsin.model.identity import Instant, MessageId, after
 from tocsin.model.notification import Notification, Payload

@@ -16,8 +16,7 @@ from tests.judging import DEEP, is_there, judges_of, ticks, wide
 from tocsin.matching.judge import Undecided
 from tocsin.model.filters import AllOf, AnyOf, Content, Language, Not, TopicIs
 from tocsin.store.judge import judge as judging
-from tocsin.store.judge.costs import PATIENCE as TRIES
-from tocsin.store.judge.judge import CROWDED, NO_PROCESS, ProcessJudge
+from tocsin.store.judge.judge import CROWDED, NO_PROCESS, TRIES, ProcessJudge
 
 SMALL = b"<a><b>xyz</b><b>q</b></a>"
 GOOD = Content("xpath", "contains(/a/b, 'y')")

@@ -3,15 +3,15 @@
 import pytest
 
 from tocsin.model.filters import Content
-from tocsin.store.judge.costs import (
+from tocsin.store.judge.judge import (
     ASIDE_SECONDS,
     BURST,
     LOOP_BURST,
     LOOP_SHARE,
-    PATIENCE,
     REST_SECONDS,
     SHARE,
     TOO_COSTLY,
+    TRIES,
     Costs,
     LoopTime,
 )
@@ -55,10 +55,10 @@ def test_one_that_was_costly_once_is_cheap_again(costs: Costs) -> None:
 
 
 def test_one_that_is_ended_again_and_again_rests(costs: Costs) -> None:
-    for number in range(PATIENCE):
+    for number in range(TRIES):
         assert costs.refusal(COSTLY, 100.0 * number) is None
         costs.ended(COSTLY, "too slow", 100.0 * number)
-    last = 100.0 * (PATIENCE - 1)
+    last = 100.0 * (TRIES - 1)
     assert costs.refusal(COSTLY, last + 1) == "too slow"
     assert costs.refusal(OTHER, last + 1) is None
     assert costs.refusal(COSTLY, last + REST_SECONDS) is None
@@ -67,10 +67,10 @@ def test_one_that_is_ended_again_and_again_rests(costs: Costs) -> None:
 
 
 def test_an_answer_between_makes_it_begin_anew(costs: Costs) -> None:
-    for number in range(2 * PATIENCE):
+    for number in range(2 * TRIES):
         costs.ended(COSTLY, "too slow", 100.0 * number)
         costs.decided(COSTLY, 0.001, 100.0 * number)
-    assert costs.refusal(COSTLY, 200.0 * PATIENCE) is None
+    assert costs.refusal(COSTLY, 200.0 * TRIES) is None
 
 
 def test_a_loop_has_so_much_time_for_one_notification() -> None:

@@ -15,14 +15,11 @@ Users = Callable[[str], Principal | None]
 class Caller:
     """Without a principal nobody is asked who they are, and everything may be done. `users` finds others by name."""
 
-    __slots__ = ("principal", "users")
+    __slots__ = ("name", "principal", "users")
 
     def __init__(self, principal: Principal | None = None, users: Users = lambda _: None) -> None:
         self.principal, self.users = principal, users
-
-    @property
-    def name(self) -> str | None:
-        return None if self.principal is None else self.principal.name
+        self.name = None if principal is None else principal.name
 
     def anybody(self) -> None:
         """Whoever got in may: said where an operation needs no right of its own."""

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import random
-import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from typing import cast
@@ -29,8 +28,7 @@ from tocsin.broker.journal import Follower, Journal
 from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node, now
 from tocsin.broker.publishing.current_messages import CurrentMessages
-from tocsin.broker.publishing.duplicates import Duplicates
-from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.publishing.publishing import Duplicates, Publishing
 from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
@@ -48,7 +46,6 @@ from tocsin.broker.tracing.tracing import Traces
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.flow.flow import Flow
-from tocsin.model.identity import Instant
 from tocsin.model.identity import Node as NodeName
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.store.codec import decode, is_change, is_declaration
@@ -145,7 +142,7 @@ class _Opening:
             prepare=lambda entry: settlement.prepare(entry),
             settled=lambda entry, delivery, outcome: settlement.settled(entry, delivery, outcome),
             backlog=lambda subscription, after, limit: settlement.backlog(subscription, after, limit),
-            now=cast(Callable[[], Instant], time.time_ns),  # `now` without the way there
+            now=now,
             random=random.Random(),
             together=lambda subscription: consumers.together(subscription),
             dress=lambda delivery: consumers.dress(delivery),

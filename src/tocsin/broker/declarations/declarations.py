@@ -70,6 +70,11 @@ class Declarations:
         """The kernels that match boxes and graph patterns."""
         await warmed(self._report)
 
+    @property
+    def describe_events(self) -> bool:
+        """Whether events are held against ontologies or liftings."""
+        return bool(self.ahead.ontologies or self.ahead.liftings)
+
     async def ready_for(self, filters: Iterable[Filter]) -> None:
         """Graph patterns may ask for what RDF itself has, without any ontology."""
         if any(True for _ in graphs_in(filters)):

@@ -84,11 +84,6 @@ class Semantics:
             await self._suspend_all(await self._looked_through(self._declarations.ahead.copy()))
             self._looked = True
 
-    @property
-    def checks_events(self) -> bool:
-        known = self._declarations.ahead
-        return bool(known.ontologies or known.liftings)
-
     async def check_event_graphs(self, notifications: Sequence[Notification]) -> bool:
         """Whoever publishes what the ontologies do not allow is told at once, with the vertex.
 

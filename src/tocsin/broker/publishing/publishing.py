@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -12,7 +12,6 @@ from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.declarations.semantics import Semantics
 from tocsin.broker.engines.settlement import Engine
 from tocsin.broker.journal import Arrival, Journal, arrival
-from tocsin.broker.publishing.duplicates import REMEMBERED_SECONDS, Duplicates, key_of_all
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics.topic_space import TopicSpace
@@ -23,12 +22,65 @@ from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.soap.security import without_security
 from tocsin.mediation.soap.soap import Envelope
-from tocsin.model.identity import SECOND, Instant, Pairs
+from tocsin.model.identity import SECOND, Instant, Pairs, after
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy
+
+Key = tuple[str | None, str, str, int]
+REMEMBERED_SECONDS = 600.0
+
+
+class Duplicates:
+    """Bounded by number and age; an id whose record failed counts for nothing, so that the caller can try again."""
+
+    def __init__(self, window: int) -> None:
+        self._window = window
+        # Not a dict: to find its first key, it passes all that were deleted before it.
+        self._seen: OrderedDict[Key, tuple[Instant, asyncio.Future[int]]] = OrderedDict()
+
+    def first(self, key: Key, now: Instant) -> "asyncio.Future[int] | None":
+        """What to wait for when the same was accepted before; None for a new one."""
+        found = self._seen.get(key)
+        return None if found is None or _failed(found[1]) or after(found[0], REMEMBERED_SECONDS) < now else found[1]
+
+    def remember(self, key: Key, when: Instant, future: "asyncio.Future[int]") -> None:
+        seen = self._seen
+        seen.pop(key, None)
+        while len(seen) >= self._window:
+            seen.popitem(last=False)
+        seen[key] = (when, future)
+
+
+def _failed(future: "asyncio.Future[int]") -> bool:
+    return future.done() and (future.cancelled() or future.exception() is not None)
+
+
+def key_of(notification: Notification, pull_point: str | None = None, principal: str | None = None) -> Key | None:
+    """None for an id that was made here: it cannot come twice. To each pull point or service it may come once.
+
+    Nobody can speak for another by using up its ids: the same from somebody else is another message.
+
+    Producers that do not name themselves may number their messages alike, so there the content counts too.
+    """
+    if notification.id.startswith(f"urn:uuid:{notification.cause}"):
+        return None
+    to = pull_point or notification.addressee
+    name = f"{notification.id} {to}" if to else notification.id
+    content = 0 if notification.producer else hash(notification.payload.data)
+    return principal, notification.producer, name, content
+
+
+def key_of_all(
+    notifications: Sequence[Notification], pull_point: str | None = None, principal: str | None = None
+) -> Key | None:
+    """Of one record. In a batch each event has an id of its own: one that came before does not stand for the rest."""
+    key = key_of(notifications[0], pull_point, principal)
+    if key is None or len(notifications) == 1 or notifications[0].dialect != cloudevents.NAME:
+        return key
+    return *key[:3], hash(tuple((each.producer, each.id, each.payload.data) for each in notifications))
 
 
 class Publishing:
@@ -82,7 +134,7 @@ class Publishing:
         notifications = normalise(record, reading)
         arrived = arrival(record.at.offset, notifications, pull_point, caller.name)
         self._check(caller, notifications, arrived)
-        if self._semantics.checks_events and await self._semantics.check_event_graphs(notifications):
+        if self._declarations.describe_events and await self._semantics.check_event_graphs(notifications):
             record = msgspec.structs.replace(record, at=journal.position(), when=self._now())
             notifications = normalise(record)
             arrived = arrival(record.at.offset, notifications, pull_point, caller.name)
@@ -98,11 +150,13 @@ class Publishing:
         self.accepted[dialect] += len(notifications)
 
     def _check(self, caller: Caller, notifications: Sequence[Notification], arrived: Arrival) -> None:
-        if not notifications[0].addressee:
+        if not notifications[0].addressee and self._topics.restricts:
             for notification in notifications:
                 self._topics.check(notification.topic)
-            self._declarations.check_content_topics(notifications)
-        check_expiry(notifications)
+        if any(each.attributes for each in notifications):
+            check_expiry(notifications)
+            if not notifications[0].addressee:
+                self._declarations.check_content_topics(notifications)
         if caller.principal is not None:
             for notification in notifications:
                 caller.must_publish(notification.topic)

@@ -68,7 +68,7 @@ class TopicSpace:
 
     def check(self, topic: Topic) -> None:
         """Whether something may be published there."""
-        if not self._restricts or topic in self._allowed:
+        if not self.restricts or topic in self._allowed:
             return
         if topic not in self._declared and (why := self._objection(topic)):
             raise Refusal("unknown-topic", f"the topic {topic} {why}; {self._advice()}")
@@ -87,7 +87,7 @@ class TopicSpace:
         self._declared = {topic: None for topic, _ in all_topics}
         self._final = {topic for topic, declared in all_topics if declared.final}
         self._final_namespaces = {each.namespace for each in self._namespaces.values() if each.final}
-        self._restricts = self.fixed or bool(self._final or self._final_namespaces)
+        self.restricts = self.fixed or bool(self._final or self._final_namespaces)
         self._allowed = {NO_TOPIC}
 
     def _objection(self, topic: Topic) -> str:
