@@ -29,9 +29,9 @@ def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notific
 
 
 class Flow:
-    """Subscriptions as of some offset, and what they make of notifications. `base_url` is where we are reached.
+    """The subscriptions and declarations as of some offset; matches notifications and makes deliveries.
 
-    `known` is what was declared up to there, and goes on with `declare`; `base` is a snapshot to begin with.
+    `base_url` is where the node is reached. `catalogue` goes on with `declare`; `base` is a snapshot to begin with.
     """
 
     def __init__(

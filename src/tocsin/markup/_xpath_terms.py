@@ -95,7 +95,7 @@ TRUE, FALSE = Every(()), Some(())
 
 
 class Beyond(Enum):
-    """More than a condition."""
+    """The kind of an operand that is more than a condition."""
 
     NODES = "node-set"
     STRING = "string"

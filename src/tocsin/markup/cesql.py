@@ -174,7 +174,7 @@ def _symbol(how: str) -> str:
 
 
 class _Both(Struct, frozen=True):
-    """When an expression is true and when it is false; when neither, it is an error."""
+    """The conditions under which an expression is true and is false; where neither holds, it is an error."""
 
     true: Condition
     false: Condition

@@ -200,7 +200,7 @@ Attributes = Callable[[str], str | None]
 
 
 class Literal(Struct, frozen=True, tag=True, cache_hash=True):
-    """`kind` tells `1` from `true`, which Python takes for equal."""
+    """A constant. `kind` tells `1` from `true`, which Python takes for equal."""
 
     value: Value
     kind: str

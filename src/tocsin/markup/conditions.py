@@ -53,7 +53,8 @@ Path = Union[XmlPath, JsonPath, Attribute]  # noqa: UP007 - names its own member
 
 
 class Compare(Struct, frozen=True, tag=True, cache_hash=True):
-    """Some value at the path compares so. A number constant compares as numbers, in the path's own language."""
+    """Some value at the path compares so with the constant; with a number it compares as a number, in the language of
+    the path."""
 
     path: Path
     how: Comparator
@@ -65,13 +66,13 @@ class Exists(Struct, frozen=True, tag=True, cache_hash=True):
 
 
 class Every(Struct, frozen=True, tag=True, cache_hash=True):
-    """Without any condition it holds."""
+    """All conditions hold; without any it holds."""
 
     conditions: tuple["Condition", ...]
 
 
 class Some(Struct, frozen=True, tag=True, cache_hash=True):
-    """Without any condition it does not hold."""
+    """One of the conditions holds; without any it does not."""
 
     conditions: tuple["Condition", ...]
 
@@ -81,7 +82,7 @@ class Negated(Struct, frozen=True, tag=True, cache_hash=True):
 
 
 class Computed(Struct, frozen=True, tag=True, cache_hash=True):
-    """A CloudEvents SQL expression, over attributes only, yields this Boolean, without any error."""
+    """A CloudEvents SQL term over attributes yields this Boolean without an error."""
 
     term: Term
     outcome: bool = True
@@ -103,7 +104,7 @@ def some(conditions: Iterable[Condition]) -> Condition:
 
 
 class ExpressionError(ValueError):
-    """What was sent is no expression of its language; `position` counts characters from 0."""
+    """A text that is no expression of its language; `position` counts characters from 0."""
 
     def __init__(self, text: str, position: int, why: str) -> None:
         shown = text if len(text) <= 80 else f"{text[:77]}..."

@@ -28,7 +28,8 @@ _ASKED = re.compile(
 
 
 class Predicate(NamedTuple):
-    """Of an element: some value of what is asked compares so with the text; without a text, that there is one."""
+    """A predicate of a step: some value of `what` equals the text, or does not; without a text, that there is a
+    value."""
 
     what: str
     equal: bool = True
@@ -42,7 +43,7 @@ class ElementStep(NamedTuple):
 
 
 class ElementPath(Struct, frozen=True):
-    """`find` begins at an element of the document, or at its root if the path is absolute."""
+    """A compiled path. `find` starts at an element of the document, or at its root if the path is absolute."""
 
     text: str
     absolute: bool

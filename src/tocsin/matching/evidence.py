@@ -43,7 +43,7 @@ T = TypeVar("T")
 
 
 class NobodyJudges:
-    """Where expressions of no index cannot be evaluated."""
+    """The judge where there is none: expressions that no index holds are undecided."""
 
     def judge(self, asked: Content, document: bytes) -> bool:
         del document
@@ -247,7 +247,8 @@ _HOLE = Payload(XML_TYPE, f'<Hole xmlns="{TOCSIN}"/>'.encode())
 
 
 class Envelopes:
-    """The payload is parsed once and put into the envelope that is asked about: of these only one is kept at a time."""
+    """A notification as the messages its subscribers would be sent, as trees. The payload is parsed once and put into
+    one envelope at a time."""
 
     def __init__(self, notification: Notification, base_url: str) -> None:
         self._notification, self._base_url = notification, base_url

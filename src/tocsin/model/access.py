@@ -18,14 +18,14 @@ _NAME = re.compile(r"[^:\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{1,128}")
 
 
 class Right(Struct, frozen=True):
-    """Without topics it holds for every topic."""
+    """An action that a principal may take on these topics, or on every topic where none are given."""
 
     action: Action
     topics: TopicIs | None = None
 
 
 class Principal(Struct, frozen=True):
-    """Whoever a request was shown to come from."""
+    """Who a request comes from, as far as it was proven."""
 
     name: str
     rights: tuple[Right, ...] = ()
@@ -43,7 +43,7 @@ class Account(Struct, frozen=True):
 
 
 class Accounts(Struct, frozen=True):
-    """All accounts at one moment."""
+    """All accounts at one moment, by name and by the hash of each token."""
 
     by_name: Mapping[str, Account] = {}
     by_token: Mapping[str, Account] = {}
@@ -74,7 +74,8 @@ def is_of_a_sink(name: str) -> bool:
 
 
 class Secret(Struct, frozen=True):
-    """`header` is the name of the header that a secret of that kind is sent in; it goes to `address` and below only."""
+    """What we send so that a consumer knows us. `header` names the header for that kind; it is sent only to `address`
+    and addresses below it."""
 
     name: str
     kind: SecretKind

@@ -45,7 +45,7 @@ class LiteralAt(Struct, frozen=True, tag="literal"):
 
 
 class Named(Struct, frozen=True, tag="named"):
-    """Always the same thing, by its IRI."""
+    """A constant vertex: the thing with this IRI."""
 
     iri: str
     classes: tuple[str, ...] = ()
@@ -66,8 +66,11 @@ class LiftedArc(Struct, frozen=True):
 
 
 class Lifting(Struct, frozen=True, tag=True, cache_hash=True):
-    """For events of these types (`{namespace}local` of a payload's element, or a CloudEvents type); without any, for
-    all of that syntax that no other is for. A strict one refuses what it cannot lift, at the door."""
+    """A mapping of XML or JSON events to event graphs: a path to a class, and paths to its properties.
+
+    It applies to events of these types (`{namespace}local` of a payload's element, or a CloudEvents type); without
+    types, to all of that syntax for which there is no other. A strict one has events refused that it cannot lift.
+    """
 
     name: str
     syntax: Literal["xml", "json"]
@@ -85,10 +88,10 @@ class Hierarchy(Struct, frozen=True, tag=True):
 
 
 class Producer(Struct, frozen=True, tag=True):
-    """What is known of who sends from an address.
+    """What is declared of the producer at an address.
 
-    `properties` is an XML document that says what it can do, promises and implements (the policies of the paper's
-    filtering taxonomy), `description` its description in N-Triples.
+    `properties` is an XML document of what it can do, promises and implements (the policies of the paper's filtering
+    taxonomy), `description` its description in N-Triples.
     """
 
     address: str
@@ -98,7 +101,7 @@ class Producer(Struct, frozen=True, tag=True):
 
 
 class Withdrawn(Struct, frozen=True, tag=True):
-    """Something that is declared no more."""
+    """A declaration that no longer holds."""
 
     what: Literal["space", "producer", "ontology", "lifting"]
     name: str

@@ -18,7 +18,7 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Delivery(Struct, frozen=True, array_like=True, gc=False):
-    """One HTTP request to one consumer, complete; when its notification was accepted, and until when it is of use."""
+    """One HTTP request to one consumer, complete, with the times at which its notification was accepted and expires."""
 
     match: Match
     at: Position

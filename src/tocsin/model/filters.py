@@ -88,7 +88,7 @@ class Graph(Struct, frozen=True, tag=True, cache_hash=True):
 
 
 class ForNotifier(Struct, frozen=True, tag=True):
-    """What a notifier passes on to its own service: those messages alone, and nobody else is told of them."""
+    """Messages that a notifier passes on to its own service; they match no other subscription."""
 
     name: str
 

@@ -31,7 +31,7 @@ class Changed(Struct, frozen=True, array_like=True, tag="c"):
 
 
 class Declared(Struct, frozen=True, array_like=True, tag="d"):
-    """An information space, a hierarchy or a producer as it is from here on."""
+    """A declaration, in force from this record on."""
 
     at: Position
     when: Instant

@@ -43,7 +43,7 @@ class InformationSpace(Struct, frozen=True, tag=True, cache_hash=True):
 
 
 class Interval(Struct, frozen=True, tag=True):
-    """Of numbers or times. An open end is not itself inside."""
+    """A side of numbers or times. An open end does not belong to it."""
 
     low: float = -inf
     high: float = inf
@@ -64,7 +64,7 @@ class Interval(Struct, frozen=True, tag=True):
 
 
 class OneOf(Struct, frozen=True, tag=True):
-    """Of strings or of an enumeration."""
+    """A side of strings, or of values of an enumeration."""
 
     values: tuple[str, ...]
 
@@ -73,7 +73,7 @@ class OneOf(Struct, frozen=True, tag=True):
 
 
 class Like(Struct, frozen=True, tag=True):
-    """A string with this beginning and this end, which do not overlap; with neither, any coordinate at all."""
+    """A side of strings with this prefix and this suffix, which do not overlap; with neither, any coordinate."""
 
     prefix: str = ""
     suffix: str = ""

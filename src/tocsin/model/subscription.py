@@ -73,7 +73,8 @@ class Subscription(Struct, frozen=True, cache_hash=True):
 
 
 class Registration(Struct, frozen=True):
-    """With `demand` the broker subscribes at the publisher, and pauses that while nobody wants its topics."""
+    """A publisher that registered with the broker (WS-BrokeredNotification 1.3 s4). With `demand` the broker subscribes
+    at the publisher, and pauses that while nobody wants its topics."""
 
     id: str
     owner: str | None

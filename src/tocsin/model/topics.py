@@ -36,7 +36,7 @@ def parse_concrete_topic(text: str, namespaces: Mapping[str, str]) -> Topic:
 
 
 class _Reader:
-    """One expression; positions in its complaints count from 0."""
+    """Parses one topic expression; positions in errors count from 0."""
 
     def __init__(self, text: str, dialect: TopicDialect, namespaces: Mapping[str, str]) -> None:
         self._text = text

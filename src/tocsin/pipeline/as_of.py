@@ -54,7 +54,7 @@ def flow_over(folder: Path, offset: int, store: Store, base_url: str, judge: Jud
 
 
 class SubscriptionState(Protocol):
-    """Which subscriptions a record meets, and what was declared by then."""
+    """The subscriptions that a record meets, and what was declared by then."""
 
     flow: Flow
 
@@ -65,7 +65,7 @@ class SubscriptionState(Protocol):
 
 
 class AsOf:
-    """Those that stood when the record was accepted. Goes forward with the log; to go back it is built anew."""
+    """The subscriptions as of each record. It moves forward with the log; to go back it is built anew."""
 
     def __init__(self, store: Store, base_url: str, compiled: Path | None = None) -> None:
         self._store, self._base_url, self._compiled = store, base_url, compiled
@@ -129,7 +129,7 @@ class AsOf:
 
 
 class Frozen:
-    """What stands and is declared before one record, for all records: as if it had been there from the beginning."""
+    """The subscriptions and declarations as of one record, used for all records of a replay."""
 
     def __init__(self, store: Store, base_url: str, offset: int) -> None:
         self.flow = Flow(base_url, store.past.catalogue(offset), _judge_for(store))

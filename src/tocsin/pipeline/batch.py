@@ -26,7 +26,7 @@ _RESULT = from_arrow_schema(RESULT)
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What the tasks of a batch did, together."""
+    """What all tasks of a batch counted."""
 
     end: Offsets
     counted: Counter[str]
@@ -65,7 +65,7 @@ def publish(outbox: Outbox, data: Path, batch: int, found: BatchResult, end: Off
 
 @dataclass(frozen=True)
 class PublishedBatch:
-    """A published batch. A repeated one was published before, and Spark did not know."""
+    """A published batch; `repeated` if it had been published before and Spark did not know."""
 
     id: int
     counted: Counter[str]
@@ -74,7 +74,7 @@ class PublishedBatch:
 
 
 class Batches:
-    """What `foreachBatch` calls. A batch killed anywhere on its way and repeated leaves each row once."""
+    """The function for `foreachBatch`. A batch that is killed anywhere and repeated leaves each row once."""
 
     def __init__(self, data: Path, outbox: Outbox, *, deliver: bool, done: Callable[[PublishedBatch], None]) -> None:
         self._data, self._outbox, self._done = data, outbox, done

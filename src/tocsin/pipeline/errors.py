@@ -14,7 +14,7 @@ class PipelineError(Exception):
 
 
 class LostRecords(PipelineError):
-    """The log does not hold what it held."""
+    """The log no longer holds records that it held."""
 
 
 class OutOfStep(PipelineError):

@@ -25,7 +25,7 @@ _decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something the door should not have let in, or that one subscriber cannot be told."""
+    """A record that could not be read, or a notification that could not be decided or written for one subscriber."""
 
     reason: str
     subscription: str | None = None
@@ -33,9 +33,9 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class MatchedNotification:
-    """A notification and who wants it. `deliveries` is empty where nothing is to be sent.
+    """A notification with the subscriptions that want it, and what is to be sent.
 
-    One that could not be written is among them too: the node makes a dead letter of it.
+    `deliveries` holds those that could not be written as well; the node makes dead letters of them.
     """
 
     notification: Notification
@@ -46,7 +46,8 @@ class MatchedNotification:
 
 @dataclass(frozen=True, slots=True)
 class RecordResult:
-    """All that came of one record; or, `late`, of one before it for who subscribed there from an earlier place."""
+    """The notifications and failures of one record. `late` ones are of earlier records, for a subscription that begins
+    before its own record."""
 
     offset: int
     told: tuple[MatchedNotification, ...] = ()

@@ -115,7 +115,7 @@ Row = tuple[Any, ...]
 
 
 class PartWriter:
-    """Writes rows where they belong. The task writes the files itself: as Spark jobs the tables took twice as long.
+    """Writes the rows of one task into the files of its batch. Written by Spark jobs, the tables took twice as long.
 
     A file gets its name when it is whole and on disk, so that a task tried again replaces it and never mixes with it.
     """

@@ -26,7 +26,7 @@ TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
 class Facts:
-    """A graph is a set: what is said twice is said once."""
+    """A small RDF graph in memory, in the order of its file. Errors name the node; what is said twice is said once."""
 
     def __init__(self, quads: Iterable[Quad]) -> None:
         self._said: dict[Node, dict[NamedNode, dict[Any, None]]] = {}

@@ -39,7 +39,7 @@ class NamedArc(NamedTuple):
 
 
 class GroupPattern(Struct, frozen=True):
-    """A conjunction, and what may be there besides; `places` says where each node is first named."""
+    """A group of triples, tests and optional groups; `places` has the position at which each node is first named."""
 
     arcs: tuple[NamedArc, ...] = ()
     classes: tuple[tuple[Node, str], ...] = ()
@@ -82,7 +82,7 @@ def patterns(words: Tokens, said: GroupPattern) -> Iterator[GraphPattern]:
 
 
 class _Draft:
-    """A pattern that grows."""
+    """A graph pattern under construction."""
 
     def __init__(self) -> None:
         self.vertexes: list[PatternVertex] = []

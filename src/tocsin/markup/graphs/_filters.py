@@ -100,7 +100,7 @@ Operand = str | Written | Number  # a variable, a literal, or what was computed
 
 
 class Filters:
-    """Reads one expression after the other."""
+    """The parser of FILTER expressions."""
 
     __slots__ = ("_names", "_regexes", "_words")
 

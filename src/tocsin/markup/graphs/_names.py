@@ -34,7 +34,7 @@ _Read = TypeVar("_Read")
 
 
 class Tokens:
-    """`kind`, `word` and `at` are those of the word that comes next."""
+    """The tokens of a text, one at a time: `kind`, `word` and `at` are those of the next one."""
 
     __slots__ = ("_depth", "_left", "_next", "at", "kind", "text", "word")
 
@@ -160,7 +160,7 @@ def is_datatype(iri: str) -> bool:
 
 
 class NameReader:
-    """Prefixes of the text come first, then those given, then well-known ones."""
+    """Reads names and literals. Prefixes of the text come first, then those given, then well-known ones."""
 
     __slots__ = ("_base", "_given", "_own", "_words")
 

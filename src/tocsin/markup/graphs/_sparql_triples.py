@@ -9,7 +9,8 @@ _PATHS = frozenset("^!(/|*+?")
 
 
 class Triples:
-    """Blank nodes are variables that nobody is told of; those without a label get one that cannot be written."""
+    """The parser of triple blocks. Blank nodes are variables that are not reported; those without a label get one that
+    cannot be written."""
 
     __slots__ = ("_arcs", "_classes", "_names", "_places", "_unnamed", "_words")
 

@@ -18,9 +18,10 @@ T = TypeVar("T")
 
 
 class Part(Struct, frozen=True):
-    """`what` was asked, as its subscriber wrote it; what does not apply matches nothing.
+    """One part of an explanation: `what` was asked, as the subscriber wrote it, the verdict, and why.
 
-    `decides` is true of the one that alone decided what it is a part of; `more` of its own parts are left out.
+    `decides` marks the part that decided the whole; `more` counts parts that were left out. What does not apply matches
+    nothing.
     """
 
     what: str
@@ -43,7 +44,7 @@ def count(part: Part) -> int:
 
 
 class PartBudget:
-    """How many parts an explanation may still have. What is asked together takes it before what is within."""
+    """How many parts an explanation may still have. Parts of one level take from it before those within them."""
 
     __slots__ = ("_left",)
 
@@ -57,7 +58,8 @@ class PartBudget:
 
 
 class Composer(Generic[T]):
-    """How each of those asked together is explained, and how its verdict alone is had, which is far sooner."""
+    """Explains conjunctions, disjunctions and negations of things: `part` explains one, `verdict` only decides it,
+    which is much quicker."""
 
     def __init__(self, room: PartBudget, part: Callable[[T], Part], verdict: Callable[[T], Verdict]) -> None:
         self._room, self._part, self._verdict = room, part, verdict

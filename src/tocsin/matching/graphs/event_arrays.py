@@ -98,7 +98,8 @@ _NO_NUMBERS: Doubles = np.zeros(0)
 
 
 class EventArrays(NamedTuple):
-    """`vertexes` has the rows of `layout`; `told` has predicates and the vertexes that have them."""
+    """An event for the kernel: `vertexes` with the rows of `layout`, and in `told` predicates with the vertexes that
+    have them."""
 
     vertexes: Ints
     numbers: Doubles
@@ -107,7 +108,8 @@ class EventArrays(NamedTuple):
 
 
 class Expansion(Generic[K]):
-    """For each that was seen, which numbers it stands for: as long as neither the model nor what is asked changes."""
+    """Maps classes or properties of events to the numbers of all that is asked for at or above them. It is valid as
+    long as neither the model nor what is asked changes."""
 
     def __init__(self) -> None:
         self._numbers: dict[K, int] = {}

@@ -27,7 +27,8 @@ GUESS = 0.5
 
 
 class Rates:
-    """Kept while a node runs: what came later is filed by what was seen before."""
+    """How often statements of events have a property and a class, sampled; patterns are ordered by it when they are
+    added."""
 
     def __init__(self) -> None:
         self._seen = 0
@@ -61,7 +62,7 @@ _NOBODY: Ints = np.zeros(0, np.int32)
 
 
 class GraphHeader(Struct, frozen=True):
-    """What is not in the arrays of a snapshot."""
+    """The part of a snapshot that is not in its arrays."""
 
     properties: list[str]
     predicates: PredicateHeader
@@ -72,7 +73,7 @@ class GraphHeader(Struct, frozen=True):
 
 
 class GraphMatches(NamedTuple):
-    """The atoms whose pattern is there, and those of which the search had to be given up; each once."""
+    """The atoms whose pattern matched, and those for which the search was given up; each once."""
 
     atoms: Ints
     undecided: Ints
@@ -80,7 +81,7 @@ class GraphMatches(NamedTuple):
 
 
 class GraphIndex:
-    """An atom has a query, each alternative of which is an entry of the trie."""
+    """Finds all graph patterns that an event matches. Each alternative of an atom's query is an entry of the trie."""
 
     def __init__(self, desk: Workspace | None = None) -> None:
         self._predicates, self._properties = Predicates(), NamePool(at.MOST_PROPERTIES)

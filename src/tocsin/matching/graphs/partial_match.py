@@ -15,7 +15,7 @@ MOST_REASONS = 8
 
 
 class NoArc(Struct, frozen=True, tag=True):
-    """No such arc leads from what `source` stands for; with a `target`, none to that."""
+    """There is no such arc from the vertex of `source`; with a `target`, none to the vertex of that."""
 
     source: str
     property: str

@@ -13,7 +13,7 @@ T = TypeVar("T", bound=np.generic)
 
 
 class Pool(Generic[T]):
-    """Grows at the end; a run that was given back is taken by the next of its length."""
+    """Runs of numbers in one array that grows at the end; a run given back is taken by the next of its length."""
 
     def __init__(self, kind: type[T]) -> None:
         self.array: NDArray[Any] = np.zeros(64, kind)

@@ -31,7 +31,7 @@ class Named(Struct, frozen=True, cache_hash=True):
 
 
 class PythonTest(Struct, frozen=True, cache_hash=True):
-    """One that Python answers; `error` is another predicate, of the vertexes where there is no answer."""
+    """A test that Python makes; with `error`, the predicate of vertexes for which it has no answer."""
 
     test: Test
     error: bool = False
@@ -47,7 +47,7 @@ Key = Named | PythonTest | Conjunction
 
 
 class PredicateHeader(Struct, frozen=True):
-    """What is not in the arrays: all that is known of an event at once, with its numbers."""
+    """The part of a snapshot that is not in arrays: what is known of an event at once, with its numbers."""
 
     classes: list[tuple[str, int]]
     constants: list[tuple[str, int]]
@@ -57,7 +57,7 @@ class PredicateHeader(Struct, frozen=True):
 
 
 class Predicates:
-    """Counted: one that nothing uses any more is forgotten."""
+    """All predicates in use, counted; one that is no longer used is forgotten."""
 
     def __init__(self) -> None:
         self._rows = Columns(program=np.int32, base=np.int32, uses=np.int32)

@@ -14,7 +14,10 @@ from tocsin.semantics.events.event_graph import EventGraph
 
 
 class VertexSets:
-    """Classes and properties are closed upwards once, so that subsumption costs nothing in a search."""
+    """An event graph as sets of its vertexes: integers of any length, in which bit i is vertex i.
+
+    Classes and properties are closed upwards once, so that subsumption costs nothing in a search.
+    """
 
     def __init__(self, event: EventGraph, model: ConceptModel) -> None:
         self.event = event
@@ -140,7 +143,7 @@ def _joined(whole: GraphPattern, optional: GraphPattern, base: int) -> GraphPatt
 
 
 class Search:
-    """Backtracking that always places the vertex with the fewest choices left, and sees at once when one has none."""
+    """Backtracking that places the vertex with the fewest choices first, and stops at once where one has none."""
 
     def __init__(self, sets: VertexSets, injective: bool, budget: int = BUDGET) -> None:
         self._sets, self._injective, self.left = sets, injective, budget

@@ -113,7 +113,7 @@ _END: Step = (0, at.END << at.KIND_SHIFT)
 
 
 class Trie:
-    """An entry ends at one node. Nodes that were given back are taken first."""
+    """The trie of all patterns' steps; an entry ends at one node. Nodes that were given back are taken first."""
 
     def __init__(self) -> None:
         self._nodes = Pool(np.uint32)

@@ -29,7 +29,7 @@ _encode = msgspec.msgpack.Encoder(order="deterministic").encode
 
 
 class GraphAtoms:
-    """Without any pattern there is no index: a process in which nobody asks for one does not load numba."""
+    """Graph patterns. Without any there is no index, so that a process without them does not load numba."""
 
     def __init__(self, index: GraphIndex | None = None) -> None:
         self._index = index
@@ -143,10 +143,8 @@ def _producer_offered(evidence: Evidence) -> Iterator[str]:
 
 
 class BoxAtoms:
-    """An index for each information space, as it was declared when its first box came.
-
-    What is not a box of the space as it is known then is left to verifying.
-    """
+    """Boxes: an index for each information space, as it was declared when its first box came. Boxes that do not fit the
+    space as it is declared now are verified."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue

@@ -44,7 +44,7 @@ MOST_COMPARED, QUICK = 8, 200  # filters, and steps of comparing two; what takes
 
 
 class Term(NamedTuple):
-    """All its atoms hold. Where they do not say all that is asked, the subscription's filters are verified."""
+    """A conjunction of atoms. If it is not whole, the subscription's filters are verified after it."""
 
     atoms: tuple[Atom, ...] = ()
     is_whole: bool = True

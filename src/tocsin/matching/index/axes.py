@@ -24,7 +24,7 @@ _FEW = 100
 
 
 class Numbers:
-    """In proportion to the declared range, or by magnitude when there is none."""
+    """Numbers: cells in proportion to the declared range, or by magnitude without one."""
 
     def __init__(self, dimension: Dimension) -> None:
         self.cell = _scale(dimension.low, dimension.high)
@@ -35,7 +35,7 @@ class Numbers:
 
 
 class Hours:
-    """Times without a range, by the hour: of use for intervals of less than ten days."""
+    """Times without a range: a cell an hour, useful for intervals of less than ten days."""
 
     def cell(self, time: float) -> int:
         return int(time // _HOUR) % CELLS
@@ -50,7 +50,7 @@ class Hours:
 
 
 class Values:
-    """An enumeration whose values have a cell each: nothing is left to verify."""
+    """Values of an enumeration, each with its own cell: nothing remains to verify."""
 
     def __init__(self, dimension: Dimension) -> None:
         self._cells = {value: cell for cell, value in enumerate(dimension.values)}
@@ -61,10 +61,8 @@ class Values:
 
 
 class Strings:
-    """Equal sides share one rule, and a rule that nobody needs gives its number back.
-
-    What holds of a string is looked up by the string, by its beginnings and by its ends, however many rules there are.
-    """
+    """Strings. Equal sides share one numbered rule. The rules that hold of a string are looked up by the string, its
+    prefixes and its suffixes, however many rules there are."""
 
     def __init__(self, rules: Iterable[Side | None] = (WHOLE,)) -> None:
         self.rules = list(rules)  # each at its number
@@ -158,7 +156,7 @@ class Strings:
 
 
 class Verdicts:
-    """Of rules whether they hold of one string: asked one by one, or all looked up once when they are many."""
+    """Which rules hold of one string: asked one by one, or all looked up once when there are many."""
 
     def __init__(self, axis: Strings, value: str) -> None:
         self._axis, self._value = axis, value

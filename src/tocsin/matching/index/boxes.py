@@ -45,7 +45,7 @@ class BoxHeader(Struct, frozen=True):
 
 
 class BoxIndex:
-    """Each atom has one box, and is added once."""
+    """The boxes of one space, by atom; each atom has one box and is added once."""
 
     def __init__(self, space: InformationSpace) -> None:
         self.space = space

@@ -29,7 +29,7 @@ WEIGHT = 4.0  # notifications seen that a guess is worth
 
 
 class Statistics(Struct, frozen=True):
-    """Of so many notifications, how many each atom held of; what is not there held of none."""
+    """For how many of the notifications seen each atom held; atoms not listed held for none."""
 
     seen: int = 0
     held: dict[Atom, int] = {}
@@ -68,10 +68,8 @@ class Rows(Protocol):
 
 
 class Matcher:
-    """Indexes, and the rows of atoms, terms and slots that they are about.
-
-    The slot of a term that is decided in part only is inverted.
-    """
+    """Matches by the atom indexes over rows of atoms, terms and slots. The slot of a term that decides only in part is
+    inverted."""
 
     def __init__(
         self, indexes: Sequence[AtomIndex], atoms: Rows, terms: Rows, slots: Rows, filed: Callable[[], Postings]

@@ -32,7 +32,7 @@ _TERM, _ATOM = ("slot", "atoms", "bounds"), ("start", "count")
 
 
 class Head(Struct, frozen=True):
-    """What is not an array: the atoms, by number; of ordered comparisons, which are many, only the paths."""
+    """The part of a snapshot that is not arrays: the atoms, by number; of ordered comparisons only the paths."""
 
     version: int
     named: list[tuple[int, TopicIs | TypeIs | ProducerIs]]

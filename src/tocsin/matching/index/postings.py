@@ -13,7 +13,8 @@ _LEAST = 64
 
 
 class Columns:
-    """A column may hold several numbers a row."""
+    """Rows as columns of numbers that grow by a quarter; rows given back are taken first. A column may hold several
+    numbers a row."""
 
     def __init__(self, **kinds: type[np.generic] | tuple[type[np.generic], int]) -> None:
         self._columns: dict[str, NDArray[Any]] = {name: _zeros(_LEAST, kind) for name, kind in kinds.items()}
@@ -109,7 +110,8 @@ class HoldingAtoms:
 
 
 class Postings(NamedTuple):
-    """By place in the stretches: the bound, the term, and the number and bound of its second condition."""
+    """The entries of all posting lists, by place: bound, term, and the number and bound of the term's second
+    condition."""
 
     bounds: NDArray[Any]
     terms: NDArray[Any]
@@ -121,7 +123,7 @@ _KINDS = (np.float64, np.int32, np.int32, np.float64)
 
 
 class PostingLists:
-    """Of each number, the columns `start`, `count` and `room` say where its stretch is."""
+    """The terms filed under each number; the columns `start`, `count` and `room` say where its stretch is."""
 
     def __init__(self, numbers: Columns) -> None:
         self._numbers = numbers

@@ -33,7 +33,7 @@ def bound_of(asked: Compare) -> float:
 
 
 class ValueIndex:
-    """Knows atoms by number. Its two sides are the highest value at the path, and the lowest."""
+    """The comparisons at one path, by atom number. Its two sides are the highest and the lowest value at the path."""
 
     __slots__ = (
         "_differs",

@@ -163,7 +163,7 @@ def test_of(asked: Condition) -> Test:
 
 
 class Intervals:
-    """Of one attribute."""
+    """The intervals of one attribute, and which of them contain a number."""
 
     __slots__ = ("_at", "_highs", "_lows", "_tests")
 

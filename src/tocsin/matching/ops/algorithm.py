@@ -29,7 +29,8 @@ News = tuple[Seat | Rectangle, int]  # that statement pattern has matched, with 
 
 
 class InitialLists:
-    """The initial state of the lists (s5.2): the statement patterns about home. Trees are planted when one matches."""
+    """The waiting lists before any event (s5.2): the statement patterns about home. Trees are planted when one
+    matches."""
 
     def __init__(self) -> None:
         self.lists: defaultdict[int, defaultdict[StatementPattern, list[Seat]]] = defaultdict(lambda: defaultdict(list))
@@ -42,7 +43,7 @@ class InitialLists:
 
 
 class Entry:
-    """Of a list: who is registered with a pattern, and the objects that it was found to match with."""
+    """An entry of a waiting list: who is registered with a pattern, and the objects it has matched with."""
 
     __slots__ = ("found", "registered", "standing")
 
@@ -66,7 +67,8 @@ class Tally(Struct):
 
 
 class WaitingLists:
-    """Those of one event. The repair: statements that have passed are offered to the patterns that come after them."""
+    """The waiting lists during one event. Repaired, statements that have passed are offered to patterns that come
+    later."""
 
     def __init__(
         self, standing: InitialLists, ems: Ems, event: EventGraph, model: ConceptModel, repaired: bool
@@ -208,7 +210,7 @@ class Counts(Struct, frozen=True):
 
 
 class Outcome(Struct, Generic[Id], frozen=True):
-    """`undecided` met the budget, and do not match otherwise."""
+    """What one event matched; `undecided` met the budget without a match."""
 
     matched: frozenset[Id]
     undecided: frozenset[Id]

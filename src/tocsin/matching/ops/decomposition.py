@@ -237,7 +237,7 @@ class Decomposition(Generic[Id]):
 
 
 class _Places:
-    """Where the parts are in one graph."""
+    """The places of parts in one graph, each worked out once."""
 
     def __init__(self, parts: list[Single | Compound], view: View, budget: int) -> None:
         self._parts, self._view, self._budget = parts, view, budget

@@ -29,8 +29,11 @@ _PREFIXED = re.compile(r"([^\s:<>\"'?]*):([^\s<>\"]*)")
 
 
 class TermNames:
-    """Of a prefix that two ontologies use for two namespaces, the first one's counts; they come in order of names. The
-    usual prefixes of RDF and OWL are what they are."""
+    """How terms are written and read: by prefix, or bare below an empty prefix.
+
+    If two ontologies use a prefix for two namespaces, that of the first by name counts. The usual prefixes of RDF and
+    OWL are fixed.
+    """
 
     def __init__(self, ontologies: Iterable[Ontology] = ()) -> None:
         self._of: dict[str, dict[str, None]] = {}  # namespaces of a prefix, in order

@@ -32,7 +32,7 @@ DATA_RANGES = (NamedNode(f"{RDFS}Datatype"), NamedNode(f"{OWL}DataRange"))
 
 
 class Expressed(Struct):
-    """What a class is below: named classes, restrictions, and those that it has nothing in common with."""
+    """What a class expression says: named classes and restrictions above, and classes disjoint with it."""
 
     parents: set[str]
     restrictions: list[BlankNode]
@@ -154,7 +154,8 @@ _VOCABULARIES = (RDFS, OWL, XSD)
 
 
 class Draft:
-    """What has its own type, parents, domain or range is defined here; what is only mentioned is not."""
+    """An ontology while it is read. Terms with a type, parents, domain or range of their own are defined in it; others
+    are only mentioned."""
 
     def __init__(self, facts: Facts) -> None:
         self._facts = facts

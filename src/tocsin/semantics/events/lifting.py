@@ -39,7 +39,7 @@ _ATTRIBUTE = re.compile(r"\$([a-z0-9]+)")
 
 
 class Place:
-    """A document with the attributes of its CloudEvent. What an absolute path finds is the same from everywhere."""
+    """A document with the attributes of its CloudEvent, and what its absolute paths found."""
 
     def __init__(self, document: Item, attributes: Mapping[str, str]) -> None:
         self.document, self.attributes = document, attributes
@@ -238,7 +238,7 @@ def _name(iri: str) -> str:
 
 
 class _Run:
-    """One document. Nodes are numbered in the order in which they are met."""
+    """The lifting of one document. Nodes are numbered in the order in which they are met."""
 
     def __init__(self, place: Place) -> None:
         self.statements: list[Statement] = []

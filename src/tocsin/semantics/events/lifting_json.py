@@ -19,7 +19,7 @@ _START = {"xml": ".", "json": "$"}
 
 
 class _Target(Struct, forbid_unknown_fields=True):
-    """A literal has a path; a thing has a class too, or properties; what is always the same has its name."""
+    """What a property leads to: a literal (a path), a thing (a class or properties too), or a constant (`named`)."""
 
     path: str = ""
     classes: str | list[str] = field(default="", name="class")

@@ -53,7 +53,7 @@ class CastVote(Struct, frozen=True, tag=True):
 
 
 class PutRules(Struct, frozen=True, tag=True):
-    """Inheritance that the paper does not have, by name; and how many votes make a quorum."""
+    """The rules of the world: two readings of inheritance that the paper does not have, and the quorum of votes."""
 
     inherit_topics: bool = False
     inherit_categories: bool = False
@@ -75,7 +75,7 @@ Change = (
 
 
 class Changing(Struct, frozen=True):
-    """A change as it is kept: who made it, and when. Versions count from 1."""
+    """A change as it is kept, with who made it and when. Versions count from 1."""
 
     version: int
     when: Instant

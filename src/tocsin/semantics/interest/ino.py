@@ -64,7 +64,10 @@ class Vote(Struct, frozen=True):
 
 
 class Edge(Struct, frozen=True):
-    """Nobody proposed what came with the world as it was first written."""
+    """`source -topic-> target`: services under `source` tell services under `target` of the topic (paper 000 s3).
+
+    An edge without `proposed_by` came with the world as it was first written.
+    """
 
     source: str
     topic: str

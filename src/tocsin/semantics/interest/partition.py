@@ -13,15 +13,15 @@ from tocsin.semantics.interest.world import World
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """Where a notifier is: its address, and the node that runs it (none: it is somebody else's)."""
+    """Where a notifier is: its address, and the node that runs it (empty for a foreign one)."""
 
     notifier: str = ""
     node: str = ""
 
 
 class Partition(Struct, frozen=True):
-    """`own` are the node's services with their categories; `told` has for each of these and each topic those who are
-    told, in the order of their names; `topics` each topic and what it is under."""
+    """`own` are the node's services with their categories; `told` has, by category and topic, the neighbours in the
+    order of their names; `topics` each topic with its parent."""
 
     version: int = 0
     own: Mapping[str, tuple[str, ...]] = {}

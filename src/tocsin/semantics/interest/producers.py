@@ -23,9 +23,9 @@ def categories_of(world: World) -> Hierarchy:
 
 
 class WorldProducers:
-    """Told of the services after each change of the world, it says whose producers are others now.
+    """Follows the services of the world, and says which producers changed by it.
 
-    A service sends from its notifier, and by itself; those at one address are one producer.
+    A service sends from its notifier and from its own address; services at one address are one producer.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ DEEPEST = 64
 
 
 class Taxonomy:
-    """`kind` is what a name in it is called, in errors."""
+    """A forest of names; `kind` is what a name is called in errors."""
 
     def __init__(self, kind: str, parents: Mapping[str, str | None] | None = None) -> None:
         self._kind = kind

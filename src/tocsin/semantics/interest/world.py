@@ -15,7 +15,7 @@ from tocsin.semantics.suggestions import known_names
 
 
 class Interests:
-    """Only edges that count are linked here. What was worked out is kept until something changes."""
+    """GetNeighbors from indexes. Only edges that count are linked; results are kept until something changes."""
 
     def __init__(self, topics: Taxonomy, categories: Taxonomy) -> None:
         self._topics, self._categories = topics, categories
@@ -107,7 +107,8 @@ class Interests:
 
 
 class World:
-    """A change is checked whole before anything is changed; one that is refused changes nothing."""
+    """The world and its changes. A change is checked before anything is changed; one that is refused changes
+    nothing."""
 
     def __init__(self) -> None:
         self.version = 0

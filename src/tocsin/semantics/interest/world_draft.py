@@ -17,7 +17,7 @@ Placed = tuple[str, Change]
 
 
 class Draft:
-    """In a file names may be used before they are declared; here they are put in an order that can be applied."""
+    """What a file says, in an order that can be applied: in a file names may be used before they are declared."""
 
     def __init__(self) -> None:
         self._rules: list[Placed] = []

@@ -200,7 +200,7 @@ def write(world: World, syntax: Syntax) -> bytes:
 
 
 class _Writer:
-    """Nodes without a name of their own are numbered, so that the same world is written the same way."""
+    """Writes the world as triples. Blank nodes are numbered, so that the same world is written the same way."""
 
     def __init__(self) -> None:
         self._count = 0
