@@ -26,7 +26,7 @@ help: ## this list
 .PHONY: setup
 setup: $(WARM) ## the virtual environment in .venv (2 min)
 
-$(READY): requirements/development.txt requirements/setup.txt requirements/runtime.in pyproject.toml
+$(READY): requirements/development.txt requirements/setup.txt requirements/runtime.in requirements/spark.in pyproject.toml
 	@$(TIMED) set-up 120 tools/setup $(VENV)
 
 # numba sees when a kernel's own file changes, but not when one that it takes something from does.
@@ -76,6 +76,10 @@ docs: $(READY) ## the pages made from tables: docs/mediation.md, and the matrix 
 .PHONY: bench
 bench: $(WARM) ## the benchmarks with their rivals; NAME=mediation for one
 	@$(foreach name,$(NAME),$(TIMED) bench-$(name) - $(BIN)/tocsin bench run $(name) &&) true
+
+.PHONY: wheel
+wheel: $(READY) ## a wheel in build/; without the extra `spark` it runs a node
+	@$(TIMED) wheel - tools/wheel $(BIN)/python build
 
 .PHONY: requirements
 requirements: ## pin requirements/*.in again, with hashes; UPGRADE=1 takes newer versions

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tocsin.platform import java
-from tocsin.platform.java import java_problem
+from tocsin.platform.java import java_problem, spark_problem
 
 OPENJDK_17 = 'openjdk version "17.0.15" 2025-04-15\\nOpenJDK Runtime Environment (build 17.0.15+6)'
 
@@ -92,3 +92,9 @@ def test_a_java_that_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_as_a_program_it_exits_with_2_and_one_sentence(tmp_path: Path) -> None:
     found = subprocess.run([sys.executable, java.__file__], env=with_path(tmp_path), capture_output=True, text=True)
     assert (found.returncode, found.stdout, found.stderr) == (2, "", f"No Java was found: {java.REMEDY}.\n")
+
+
+def test_spark_is_missed_before_java(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert spark_problem({}) == java_problem({})
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    assert spark_problem({}) == java.NO_SPARK

@@ -60,14 +60,14 @@ def up(
     import uvloop
 
     from tocsin.broker.quantities import duration as seconds_of
-    from tocsin.platform.java import java_problem
+    from tocsin.platform.java import spark_problem
 
     settings = options.settings_of(extra, port=port, data=data, engine=engine, config=config)
     try:
         seconds = None if duration is None else seconds_of(duration)
     except ValueError:
         fail(f"--for {duration!r} is not a duration such as 30s or 5m", WRONG_USE)
-    if (problem := java_problem(os.environ)) is not None:
+    if (problem := spark_problem(os.environ)) is not None:
         fail(problem, WRONG_USE)
     summary = uvloop.run(_up(settings, demo, seconds))
     if json:

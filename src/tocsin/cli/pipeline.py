@@ -83,6 +83,10 @@ def replay(
 @application.command()
 def status(data: options.Data = None, config: options.Config = None, json: options.Json = False) -> None:
     """How far the pipeline is; starts no Spark."""
+    from tocsin.platform.java import NO_SPARK, has_spark
+
+    if not has_spark():
+        fail(NO_SPARK, WRONG_USE)
     from tocsin.pipeline.errors import PipelineError
     from tocsin.pipeline.status import status as status_of
 
@@ -108,8 +112,8 @@ def _show(title: str, counts: Mapping[str, int], name: str) -> None:
 
 def _ready(data: Path | None, config: Path | None) -> Path:
     """The data directory, when there is a JVM to work on it."""
-    from tocsin.platform.java import java_problem
+    from tocsin.platform.java import spark_problem
 
-    if (problem := java_problem(os.environ)) is not None:
+    if (problem := spark_problem(os.environ)) is not None:
         fail(problem, WRONG_USE)
     return options.settings_of(data=data, config=config).data

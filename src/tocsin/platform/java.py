@@ -1,4 +1,4 @@
-"""Whether Spark will find a Java it can run on. Only the standard library, so that it can be asked before set-up."""
+"""Whether there is Spark, and a Java it can run on. Only the standard library, so as to be asked before set-up."""
 
 import os
 import re
@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 
 LEAST = 17
@@ -14,8 +15,21 @@ REMEDY = (
     f"install a JDK {LEAST} or newer (for example the package openjdk-{LEAST}-jre-headless) or set JAVA_HOME to one"
 )
 
+NO_SPARK = (
+    "Spark is an extra that is not installed here: pip install 'tocsin[spark]'; `tocsin serve` runs a node without it."
+)
+
 # `17.0.15`, `21`, `22-ea`; before Java 9 it was `1.8.0_392`.
 _VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+
+
+def spark_problem(environ: Mapping[str, str]) -> str | None:
+    """As `java_problem`, but first of the packages that a plain installation leaves out."""
+    return java_problem(environ) if has_spark() else NO_SPARK
+
+
+def has_spark() -> bool:
+    return all(find_spec(name) is not None for name in ("pyspark", "pyarrow"))
 
 
 def java_problem(environ: Mapping[str, str]) -> str | None:
