@@ -25,8 +25,8 @@ SMALL = Sizes(
     per_second=200,
     slices=1,
     slice_messages=20,
-    accept_rounds=1,
-    accepted=40,
+    accept_slices=2,
+    accept_messages=20,
 )
 
 
@@ -87,7 +87,7 @@ def test_accepting_is_compared_with_the_least_that_can_accept(small: list[Result
     accepting = small[-1]
     assert accepting.unit == "CPU µs"
     assert accepting.rival_value is not None and accepting.rival_value > 0
-    assert accepting.sizes["messages"] == SMALL.accepted
+    assert accepting.sizes["messages"] == SMALL.accept_slices * SMALL.accept_messages
     assert "times the floor" in accepting.note
 
 

@@ -4,18 +4,19 @@ import asyncio
 import re
 from http import HTTPStatus
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
-from tocsin.wire.asgi import WHOLE
 from tocsin.wire.tls import tls_extensions
 
 HEAD_SECONDS = 30.0
 LONGEST_HEAD = 64 << 10
 MOST_FRAMING = 16 << 20  # bytes beside the body, once the head is there: sizes of chunks, and trailers
 LINGER_SECONDS = 1.0
+WHOLE = "tocsin.whole"  # in a scope whose body has come: it is received at once, without a timer
+_ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
 _UPGRADE = re.compile(rb"\r\nupgrade(?=:[ \t]*h2c[ \t]*\r\n)", re.IGNORECASE)
 
 
@@ -27,6 +28,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     _heading = False  # a head has come in part
     _over = False  # what still comes is thrown away
+    _rested = 0.0  # when the last answer was complete
     _framing = 0
     _deadline: asyncio.TimerHandle | None = None
 
@@ -37,6 +39,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_deadline()
+        if self.timeout_keep_alive_task is not None:
+            self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -80,6 +84,33 @@ class BoundedHttp(HttpToolsProtocol):
         self.scope[WHOLE] = True  # type: ignore[literal-required]
         HttpToolsProtocol.on_message_complete(self)
 
+    def on_response_complete(self) -> None:
+        """uvicorn sets a timer after each answer, and unsets it with the next request; ours looks when it is due."""
+        if self.pipeline or self.transport.is_closing():
+            HttpToolsProtocol.on_response_complete(self)
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._rested = self.loop.time()
+        if self.timeout_keep_alive_task is None:
+            self._close_later(self.timeout_keep_alive)
+
+    def timeout_keep_alive_handler(self) -> None:
+        self.timeout_keep_alive_task = None
+        if self._over or self._heading or not self.cycle.response_complete:
+            return
+        left = self._rested + self.timeout_keep_alive - self.loop.time()
+        if left > 0:
+            self._close_later(left)
+        else:
+            self.transport.close()
+
+    def _close_later(self, seconds: float) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
+
+    def _unset_keepalive_if_required(self) -> None:
+        """What uvicorn asks for with each request: nothing has to be done."""
+
     def handle_websocket_upgrade(self) -> None:
         """From here on another protocol hears what comes."""
         self._over = True
@@ -108,13 +139,29 @@ class BoundedHttp(HttpToolsProtocol):
         """Closed at once, what comes meanwhile would reset the connection, and the answer be lost."""
         self._over = True
         self._unset_deadline()
-        self._unset_keepalive_if_required()
         if self.transport.is_closing():
             return
         self.transport.write(_written(reply))
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+def accepts_at_once(send: object) -> bool:
+    """Says 202 to the request that is answered by `send`, where there is nothing more to be said than that.
+
+    In ASGI's two messages, which are for any answer, it takes three times as long.
+    """
+    cycle = getattr(send, "__self__", None)
+    if type(cycle) is not RequestResponseCycle or cycle.response_started or cycle.disconnected:
+        return False
+    if not cycle.keep_alive or cycle.default_headers or cycle.flow.write_paused:
+        return False
+    cycle.response_started = cycle.response_complete = True
+    cycle.transport.write(_ACCEPTED)
+    cycle.message_event.set()
+    cycle.on_response()
+    return True
 
 
 def _without_offer(data: bytes) -> bytes:

@@ -10,6 +10,7 @@ import msgspec
 from tocsin.mediation.operations import Reply
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
+from tocsin.wire._protocol import WHOLE, accepts_at_once
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -21,7 +22,6 @@ Headers = Iterable[tuple[bytes, bytes]]
 _PACKED = {"gzip": zlib.MAX_WBITS | 16, "x-gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 BODY_SECONDS = 30.0
-WHOLE = "tocsin.whole"  # in a scope whose body has come: it is received at once, without a timer
 
 
 class Disconnected(Exception):
@@ -112,8 +112,9 @@ _EMPTY_BODY = {"type": "http.response.body", "body": b""}
 
 async def send_accepted(send: Send) -> None:
     """202 and an empty body: the one answer to a one-way message that every client takes."""
-    await send(_ACCEPTED_START)
-    await send(_EMPTY_BODY)
+    if not accepts_at_once(send):
+        await send(_ACCEPTED_START)
+        await send(_EMPTY_BODY)
 
 
 def _too_large(limit: int) -> Refusal:

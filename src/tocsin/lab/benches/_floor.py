@@ -8,7 +8,7 @@ from lxml import etree
 from msgspec import json
 
 from tocsin.markup.xml import SAFE_PARSER
-from tocsin.wire.asgi import Receive, Scope, Send, send_accepted
+from tocsin.wire.asgi import Receive, Scope, Send
 
 
 async def application(scope: Scope, receive: Receive, send: Send) -> None:
@@ -19,7 +19,8 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
         message = await receive()
         body += message["body"]
     etree.fromstring(body, SAFE_PARSER)
-    await send_accepted(send)
+    await send({"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def serve() -> None:

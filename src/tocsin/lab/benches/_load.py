@@ -18,6 +18,7 @@ from msgspec import Struct, json
 
 from tocsin.lab.benches._messages import Messages
 from tocsin.lab.benches._sink import COUNT
+from tocsin.lab.benches._stage import Process
 
 _DONE = b"HTTP/1.1 202"
 _END = b"\r\n\r\n"
@@ -51,6 +52,19 @@ class Pace(Struct, frozen=True, tag=True):
     file: str
 
 
+class Contest(Struct, frozen=True, tag=True):
+    """Slices of messages by turns to each of several servers, each over connections of its own that stay open.
+
+    Slices are short, so that what else the machine does hits all alike; what each server was at work is read between.
+    """
+
+    first: int
+    slices: int
+    slice_messages: int
+    connections: int
+    servers: list[Process]
+
+
 class Paced(Struct, frozen=True):
     """Message numbers and the nanosecond at which their POST began; nanoseconds for each sync."""
 
@@ -63,7 +77,7 @@ class Task(Struct, frozen=True):
     seed: int
     port: int
     path: str
-    work: Flood | Pace
+    work: Flood | Pace | Contest
 
 
 class Refused(Exception):
@@ -71,35 +85,48 @@ class Refused(Exception):
 
 
 class _Flooder:
-    def __init__(self, task: Task, flood: Flood) -> None:
-        self._messages = Messages(task.seed, f"127.0.0.1:{task.port}", task.path)
-        self._flood = flood
-        with Path(flood.progress).open("rb") as file:
-            self._page = mmap.mmap(file.fileno(), COUNT.size, access=mmap.ACCESS_READ)
-        self._sent = self._answered = 0
+    """`room` says whether one more may be on its way, given how many were sent."""
+
+    def __init__(self, messages: Messages, room: Callable[[int], bool] = lambda _: True) -> None:
+        self._messages, self._room = messages, room
+        self._first = self._count = self._sent = self._answered = 0
+        self._connections: list[_Connection] = []
         self._parked: list[_Connection] = []
-        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def connect(self, port: int, connections: int) -> None:
+        loop = asyncio.get_running_loop()
+        made = [await loop.create_connection(lambda: _Connection(self), "127.0.0.1", port) for _ in range(connections)]
+        self._connections = [connection for _, connection in made]
+
+    async def send(self, first: int, count: int) -> None:
+        """Until the last of them is answered."""
+        self._first, self._count, self._sent, self._answered = first, count, 0, 0
+        self._done = asyncio.get_running_loop().create_future()
+        for connection in self._connections:
+            self.next(connection)
+        await self._done
 
     def answered(self, connection: "_Connection") -> None:
         self._answered += 1
-        if self._answered == self._flood.count:
-            self.done.set_result(None)
+        if self._answered == self._count:
+            self._done.set_result(None)
         self.next(connection)
 
     def next(self, connection: "_Connection") -> None:
-        if self._sent == self._flood.count:
+        if self._sent == self._count:
             return
-        if self._sent - COUNT.unpack_from(self._page)[0] // self._flood.fan_out >= self._flood.ahead:
+        if not self._room(self._sent):
             if not self._parked:
                 asyncio.get_running_loop().call_later(_POLL_SECONDS, self._unpark)
             self._parked.append(connection)
             return
         self._sent += 1
-        connection.write(self._messages.of(self._flood.first + self._sent - 1))
+        connection.write(self._messages.of(self._first + self._sent - 1))
 
     def refused(self, data: bytes) -> None:
-        if not self.done.done():
-            self.done.set_exception(Refused(data.decode(errors="replace")))
+        if not self._done.done():
+            self._done.set_exception(Refused(data.decode(errors="replace")))
 
     def _unpark(self) -> None:
         parked, self._parked = self._parked, []
@@ -131,16 +158,35 @@ class _Connection(asyncio.Protocol):
 
 async def _flood(task: Task, flood: Flood) -> float:
     """The seconds it took."""
-    loop, flooder = asyncio.get_running_loop(), _Flooder(task, flood)
-    made = [
-        await loop.create_connection(lambda: _Connection(flooder), "127.0.0.1", task.port)
-        for _ in range(flood.connections)
-    ]
+    flooder = _Flooder(_messages(task, task.port), _room(flood))
+    await flooder.connect(task.port, flood.connections)
     begun = time.perf_counter()
-    for _, connection in made:
-        flooder.next(connection)
-    await flooder.done
+    await flooder.send(flood.first, flood.count)
     return time.perf_counter() - begun
+
+
+async def _contest(task: Task, contest: Contest) -> list[list[float]]:
+    """CPU seconds of each slice, by server."""
+    flooders = [_Flooder(_messages(task, server.port)) for server in contest.servers]
+    for flooder, server in zip(flooders, contest.servers, strict=True):
+        await flooder.connect(server.port, contest.connections)
+    spent: list[list[float]] = [[] for _ in flooders]
+    for number in range(contest.slices):
+        for flooder, server, taken in zip(flooders, contest.servers, spent, strict=True):
+            begun = server.cpu_seconds()
+            await flooder.send(contest.first + number * contest.slice_messages, contest.slice_messages)
+            taken.append(server.cpu_seconds() - begun)
+    return spent
+
+
+def _room(flood: Flood) -> Callable[[int], bool]:
+    with Path(flood.progress).open("rb") as file:
+        page = mmap.mmap(file.fileno(), COUNT.size, access=mmap.ACCESS_READ)
+    return lambda sent: sent - COUNT.unpack_from(page)[0] // flood.fan_out < flood.ahead
+
+
+def _messages(task: Task, port: int) -> Messages:
+    return Messages(task.seed, f"127.0.0.1:{port}", task.path)
 
 
 def _pace(task: Task, pace: Pace) -> Paced:
@@ -226,6 +272,8 @@ def run(task: Task) -> object:
             return uvloop.run(_flood(task, flood))
         case Pace() as pace:
             return _pace(task, pace)
+        case Contest() as contest:
+            return uvloop.run(_contest(task, contest))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ class Sizes(Struct, frozen=True):
     per_second: int = 500
     slices: int = 32
     slice_messages: int = 40
-    accept_rounds: int = 9
-    accepted: int = 2_000
+    accept_slices: int = 120
+    accept_messages: int = 200
 
 
 @benchmark("broker", "The broker as a process: the CPU it needs to accept and to deliver, and the latency it adds")
@@ -118,33 +118,25 @@ class _Flooding:
 
 def _accept(set_up: Stage, seed: int, sizes: Sizes) -> Result:
     """Nobody is subscribed: what is paid for is reading, writing it to disk, and the answer."""
-    ours, floor, first = list[float](), list[float](), 0
+    size, warm_up = sizes.accept_messages, sizes.accept_slices // 10 + 1
     with started([], "tocsin.lab.benches._floor") as (pid, told):
-        for number in range(sizes.accept_rounds + 1):
-            for process, taken in ((set_up.broker, ours), (Process(pid, told["port"]), floor)):
-                spent = _cpu_to_accept(process, set_up, seed, sizes, first)
-                if number:  # the first round warms up
-                    taken.append(spent)
-                first += sizes.accepted
-    times = [mine / least for mine, least in zip(ours, floor, strict=True)]
+        servers = [set_up.broker, Process(pid, told["port"])]
+        work = _load.Contest(0, warm_up + sizes.accept_slices, size, sizes.connections, servers)
+        spent: list[list[float]] = helper("_load", _load.Task(seed, 0, "/broker", work))
+    ours, floor = ([seconds / size * 1e6 for seconds in each[warm_up:]] for each in spent)
+    times = sorted(mine / least for mine, least in zip(ours, floor, strict=True))
+    median = statistics.median(floor)
     return against_floor(
         "accept a WSN Notify, durable, nobody subscribed",
-        statistics.median(ours),
+        median * statistics.median(times),
         "CPU µs",
         "uvicorn, lxml parse, 202",
-        statistics.median(floor),
+        median,
         target=at_most(ACCEPT_TIMES_THE_FLOOR),
-        sizes={"messages": len(ours) * sizes.accepted, "bytes": LENGTH, "connections": sizes.connections},
-        note=f"{statistics.median(times):.2f} times the floor; rounds between {min(times):.2f} and {max(times):.2f}",
+        sizes={"messages": len(ours) * size, "bytes": LENGTH, "connections": sizes.connections},
+        note=f"{statistics.median(times):.2f} times the floor in the median slice, "
+        f"half of them between {times[len(times) // 4]:.2f} and {times[len(times) * 3 // 4]:.2f}",
     )
-
-
-def _cpu_to_accept(process: Process, set_up: Stage, seed: int, sizes: Sizes, first: int) -> float:
-    """Microseconds a message, of all threads of the process."""
-    work = _load.Flood(first, sizes.accepted, sizes.connections, 1 << 30, 1, str(set_up.folder / "progress"))
-    begun = process.cpu_seconds()
-    helper("_load", _load.Task(seed, process.port, "/broker", work))
-    return (process.cpu_seconds() - begun) / sizes.accepted * 1e6
 
 
 def _latency(set_up: Stage, seed: int, sizes: Sizes) -> Iterator[Result]:
