@@ -17,7 +17,7 @@ NO_DATA = Payload("", b"")  # where it is not read with the rest
 
 
 class Preference(Struct, frozen=True, forbid_unknown_fields=True):
-    """How much a quality weighs, whether higher or lower is better, and the bounds it must keep."""
+    """How much a quality counts, which way, and between which bounds it must be."""
 
     weight: Annotated[float, Meta(ge=0, le=1e9)] = 1.0
     better: Literal["higher", "lower"] = "higher"
@@ -26,15 +26,14 @@ class Preference(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Profile(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a consumer wants of a producer that the broker is to choose; all named policies must be promised."""
+    """What a consumer wants of a producer that it leaves to the broker; every policy named must be promised."""
 
     qualities: Annotated[Mapping[str, Preference], Meta(max_length=64)] = {}
     policies: Annotated[tuple[str, ...], Meta(max_length=64)] = ()
 
 
 class Scored(Struct, frozen=True):
-    """A producer that fits, with its score. Each quality counts from 0 (worst offered, or unknown) to 1 (best
-    offered)."""
+    """A producer that fits: of each quality 1 is the best that is offered and 0 the worst, or that it is not told."""
 
     service: str
     score: float
@@ -42,7 +41,7 @@ class Scored(Struct, frozen=True):
 
 
 class Choice(Struct, frozen=True):
-    """Why a producer was chosen: the best hundred that fit, and how many each condition excluded."""
+    """Why that producer: those that fit, the best hundred of them, and how many each condition excluded."""
 
     scored: tuple[Scored, ...]
     excluded: Mapping[str, int] = {}
