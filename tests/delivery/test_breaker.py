@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.delivery.breaker import Breaker
+from tocsin.delivery.lane import Breaker
 from tocsin.delivery.settings import DeliverySettings
 
 SETTINGS = DeliverySettings(failures_to_open=3, cool_down=1.0, longest_cool_down=5.0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place
+from tocsin.delivery.queue import Entry, Place
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId

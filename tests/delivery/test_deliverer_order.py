@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place
+from tocsin.delivery.queue import Entry, Place
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.mediation.batches import BATCHED
 from tocsin.model.delivery import Delivery, Match, Outcome

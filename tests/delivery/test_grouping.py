@@ -12,8 +12,8 @@ from tests.delivery.test_deliverer import wait_until
 
 from tocsin.delivery.courier import CannotDress
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place
 from tocsin.delivery.grouping import MOST_BYTES
+from tocsin.delivery.queue import Entry, Place
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.mediation.batches import BATCHED
 from tocsin.model.delivery import Delivery, Match, Outcome

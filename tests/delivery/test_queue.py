@@ -1,8 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.delivery.entry import Entry, Place
-from tocsin.delivery.queue import Queue
+from tocsin.delivery.queue import Entry, Place, Queue
 from tocsin.model.identity import SubscriptionId
 
 NAME = SubscriptionId("s")

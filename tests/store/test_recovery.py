@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from tocsin.store.errors import CorruptLog, LogInUse
 from tocsin.store.log.appender import Appender
-from tocsin.store.log.mark import mark_path
 from tocsin.store.log.reader import LogReader
-from tocsin.store.log.segment import HEADER_SIZE, SYNC_SIZE, segment_firsts, segment_path
+from tocsin.store.log.segment import HEADER_SIZE, SYNC_SIZE, mark_path, segment_firsts, segment_path
 from tocsin.store.log.sparse_index import index_path
 
 RECORDS = [b"record %d " % number * 9 for number in range(9)]

@@ -10,11 +10,9 @@ import pytest
 import uvloop
 
 from tocsin.model.identity import Pairs
-from tocsin.wire._plain import Plain
-from tocsin.wire._route import Route, Unusual
-from tocsin.wire.addresses import AddressGuard
+from tocsin.wire._plain import Plain, Route, Unusual
+from tocsin.wire.addresses import AddressGuard, Pin
 from tocsin.wire.http_client import Answer, HttpClient
-from tocsin.wire.resolver import Pin
 from tocsin.wire.server import no_more
 
 INSIDE = AddressGuard(loopback_allowed=True)

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tocsin.wire._plain import Route, Unusual
 from tocsin.wire._reading import Reading, seconds_until
-from tocsin.wire._route import Route, Unusual
-from tocsin.wire.addresses import AddressGuard
+from tocsin.wire.addresses import AddressGuard, Pin
 from tocsin.wire.http_client import Answer, HttpClient
-from tocsin.wire.resolver import Pin
 from tocsin.wire.server import no_more
 
 INSIDE = AddressGuard(loopback_allowed=True)

@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 
-from tocsin.wire.resolver import Pin, Resolver
+from tocsin.wire.addresses import Pin, Resolver
 
 
 async def found(resolver: Resolver, url: str) -> Pin:

@@ -10,8 +10,9 @@ from tocsin.mediation.soap import dime
 from tocsin.mediation.soap.dime import Message
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
+from tocsin.wire.http_client import Senders
 from tocsin.wire.server import listen, no_more
-from tocsin.wire.tcp_client import Senders, TcpSender
+from tocsin.wire.tcp_client import TcpSender
 
 SOAP_12 = "http://www.w3.org/2003/05/soap-envelope"
 WSA = "http://www.w3.org/2005/08/addressing"

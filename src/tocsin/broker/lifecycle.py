@@ -58,8 +58,8 @@ from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
 from tocsin.store.places import Places
 from tocsin.wire.addresses import AddressGuard
-from tocsin.wire.http_client import HttpClient
-from tocsin.wire.tcp_client import Senders, TcpSender
+from tocsin.wire.http_client import HttpClient, Senders
+from tocsin.wire.tcp_client import TcpSender
 from tocsin.wire.trust import Trust
 
 CHECKPOINT_SECONDS = 0.25

@@ -7,11 +7,10 @@ from random import Random
 
 from tocsin.delivery.backlog import Backlog, Refiller
 from tocsin.delivery.courier import CannotDress, Courier, Dress, Sender
-from tocsin.delivery.entry import Entry, Place, Undeliverable
-from tocsin.delivery.figures import DeliveryFigures
 from tocsin.delivery.grouping import grouped, together
 from tocsin.delivery.lane import Lane
-from tocsin.delivery.settings import DeliverySettings
+from tocsin.delivery.queue import Entry, Place, Undeliverable
+from tocsin.delivery.settings import DeliveryFigures, DeliverySettings
 from tocsin.delivery.timers import Timers
 from tocsin.model.delivery import Delivery, Outcome, Result
 from tocsin.model.identity import Instant, Pairs, SubscriptionId

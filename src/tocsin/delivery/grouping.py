@@ -5,7 +5,7 @@ from itertools import islice
 
 import msgspec
 
-from tocsin.delivery.entry import Entry
+from tocsin.delivery.queue import Entry
 from tocsin.mediation.batches import combinable, combine
 from tocsin.model.delivery import Delivery
 

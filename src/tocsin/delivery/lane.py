@@ -1,16 +1,53 @@
-"""Where a subscription's queue stands with its consumer."""
+"""Where a subscription's queue stands with its consumer, and the circuit breaker of the consumer's origin."""
 
 from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
-from tocsin.delivery.breaker import Breaker
-from tocsin.delivery.entry import Place
-from tocsin.delivery.queue import Queue
+from tocsin.delivery.queue import Place, Queue
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.wire.answer import Answer
+
+
+class Breaker:
+    """`until` is None while it is closed. A request that passed reports back by `succeeded` or `failed`."""
+
+    __slots__ = ("_cool_down", "_settings", "failures", "probing", "until")
+
+    def __init__(self, settings: DeliverySettings) -> None:
+        self._settings = settings
+        self.until: float | None = None
+        self.probing = False
+        self.failures = 0
+        self._cool_down = settings.cool_down
+
+    def admits(self, now: float) -> bool:
+        """Whether a request may pass; when it is the probe, the next may not until this one reports."""
+        if self.until is None:
+            return True
+        if self.probing or now < self.until:
+            return False
+        self.probing = True
+        return True
+
+    def succeeded(self) -> None:
+        self.until = None
+        self.probing = False
+        self.failures = 0
+        self._cool_down = self._settings.cool_down
+
+    def failed(self, now: float) -> None:
+        """Failures that arrive while it is open were sent before it opened: they say nothing new."""
+        self.failures += 1
+        if self.until is None and self.failures >= self._settings.failures_to_open:
+            self.until = now + self._cool_down
+        elif self.probing:
+            self.probing = False
+            self._cool_down = min(self._settings.longest_cool_down, self._cool_down * 2)
+            self.until = now + self._cool_down
+
 
 # "blocked" waits in its origin's line. Not an Enum: to read a member costs as much as to call a function.
 Stage = Literal["idle", "in flight", "backing off", "blocked"]

@@ -1,16 +1,40 @@
-"""A subscription's queue: a bounded window on what is to be delivered, in the order of places.
-
-Bounded are its entries, and the bytes of the large ones: it holds less than one entry more than that. Entries that were
-offered share their notification with other queues, but those from a backlog are this queue's own, so each counts all.
-When the window is full the queue is behind: offers are only noted, and what follows the window is asked of the backlog.
-It is level again when the backlog has nothing more and nothing was offered since it was asked.
-"""
+"""A subscription's queue: a bounded window on what is to be delivered, in the order of places."""
 
 from collections import deque
 from collections.abc import Sequence
 
-from tocsin.delivery.entry import Entry, Place
+from msgspec import Struct
+
+from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
+
+Place = tuple[int, int]
+LAST_INDEX = 1 << 30  # behind all notifications of a record
+_SMALL = 4096  # bytes: the bound on their number is bound enough
+
+
+class Entry(Struct, frozen=True, gc=False):
+    """Its place is (offset, index): the order of a subscription is the order of places.
+
+    Its weight is the bytes it keeps in memory, 0 for what is small: most are, and are then not counted one by one.
+    """
+
+    subscription: SubscriptionId
+    place: Place
+    what: object
+    weight: int = 0
+
+
+def weight(size: int) -> int:
+    return size if size > _SMALL else 0
+
+
+class Undeliverable(Exception):
+    """It is known whom it was for, and why it will not be sent: a dead letter without a try."""
+
+    def __init__(self, delivery: Delivery, reason: str) -> None:
+        super().__init__(reason)
+        self.delivery, self.reason = delivery, reason
 
 
 class Queue:

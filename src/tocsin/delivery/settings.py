@@ -1,4 +1,4 @@
-"""How patient delivery is. Times are seconds."""
+"""How patient delivery is, in seconds; and its figures."""
 
 from msgspec import Struct
 
@@ -16,3 +16,14 @@ class DeliverySettings(Struct, frozen=True):
     in_flight_per_origin: int = 256
     backlog_readers: int = 8
     backlog_timeout: float = 30.0
+
+
+class DeliveryFigures(Struct, frozen=True):
+    delivered: int
+    retried: int
+    dead: int
+    dropped: int
+    in_flight: int
+    waiting: int
+    behind: int
+    breakers_open: int

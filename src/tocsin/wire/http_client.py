@@ -6,16 +6,14 @@ Plain posts, which most deliveries are, go a short way of their own; libcurl doe
 import asyncio
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from tocsin.model.identity import Pairs
 from tocsin.wire._multi import Multi
-from tocsin.wire._plain import Plain
-from tocsin.wire._route import Route, Unusual
+from tocsin.wire._plain import Plain, Route, Unusual
 from tocsin.wire._transfer import Done, Transfer
-from tocsin.wire.addresses import AddressGuard, BadAddress
+from tocsin.wire.addresses import KEPT, AddressGuard, BadAddress, Lookup, Pin, Resolver, system_lookup
 from tocsin.wire.answer import Answer
-from tocsin.wire.resolver import KEPT, Lookup, Pin, Resolver, system_lookup
 from tocsin.wire.trust import SYSTEM, Trust
 
 __all__ = ["Answer", "HttpClient"]
@@ -161,3 +159,20 @@ class HttpClient:
 def _answer(answered: "asyncio.Future[Answer]", answer: Answer) -> None:
     if not answered.done():
         answered.set_result(answer)
+
+
+class Poster(Protocol):
+    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None: ...
+
+
+class Senders:
+    """Each address by the transport that its scheme names."""
+
+    def __init__(self, http: Poster, tcp: Poster) -> None:
+        self._http, self._tcp = http.post, tcp.post
+
+    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
+        if url.startswith("http"):  # as nearly all are written
+            self._http(url, headers, body, done)
+        else:
+            (self._tcp if url[:4].lower() == "tcp:" else self._http)(url, headers, body, done)

@@ -13,15 +13,24 @@ import sys
 import termios
 from collections.abc import Callable
 from functools import partial
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from tocsin.markup import xml
 from tocsin.mediation.soap import dime
 from tocsin.model.identity import Pairs
-from tocsin.wire.addresses import AddressGuard, BadAddress, WireError, literal, place
+from tocsin.wire.addresses import (
+    KEPT,
+    AddressGuard,
+    BadAddress,
+    Lookup,
+    Pin,
+    Resolver,
+    WireError,
+    literal,
+    place,
+    system_lookup,
+)
 from tocsin.wire.answer import Answer
-from tocsin.wire.resolver import KEPT, Lookup, Pin, Resolver, system_lookup
 
 Done = Callable[[Answer], None]
 Place = tuple[str, int]
@@ -34,23 +43,6 @@ _CHUNK = 64 << 10
 _IDLE_SECONDS = 100.0
 _CLOSED = Answer(0, error="the client was closed")
 _DELIVERED = Answer(202)
-
-
-class Poster(Protocol):
-    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None: ...
-
-
-class Senders:
-    """Each address by the transport that its scheme names."""
-
-    def __init__(self, http: Poster, tcp: Poster) -> None:
-        self._http, self._tcp = http.post, tcp.post
-
-    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
-        if url.startswith("http"):  # as nearly all are written
-            self._http(url, headers, body, done)
-        else:
-            (self._tcp if url[:4].lower() == "tcp:" else self._http)(url, headers, body, done)
 
 
 class _Lost(WireError):

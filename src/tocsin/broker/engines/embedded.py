@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 from tocsin.broker.engines.settlement import Waits, own_lanes, turn
 from tocsin.broker.journal import Arrival, Follower, matchable
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import LAST_INDEX, Entry, Place, weight
+from tocsin.delivery.queue import LAST_INDEX, Entry, Place, weight
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import Flow, unmade
 from tocsin.matching.engine import matches

@@ -8,7 +8,7 @@ import msgspec
 from tocsin.broker.engines.settlement import Waits, turn
 from tocsin.broker.journal import Follower
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place, weight
+from tocsin.delivery.queue import Entry, Place, weight
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed, Position

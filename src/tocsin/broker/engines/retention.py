@@ -12,7 +12,7 @@ from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import OutboxEngine
 from tocsin.broker.engines.settlement import Settlement, own_lanes
 from tocsin.broker.settings import Settings
-from tocsin.delivery.entry import LAST_INDEX, Entry, Place
+from tocsin.delivery.queue import LAST_INDEX, Entry, Place
 from tocsin.model.delivery import Outcome
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.store.log.log import Log

@@ -13,7 +13,7 @@ from tocsin.broker.journal import Follower
 from tocsin.broker.settings import DeliverySettings
 from tocsin.broker.subscriptions.failures import FilterFailures, InARow
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.entry import Entry, Place, Undeliverable
+from tocsin.delivery.queue import Entry, Place, Undeliverable
 from tocsin.flow.flow import unmade
 from tocsin.flow.lifetime import too_late
 from tocsin.matching.judge import Undecided

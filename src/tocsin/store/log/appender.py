@@ -1,18 +1,110 @@
-"""The single writer of a log directory, without any thread: one call, one group commit."""
+"""The single writer of a log directory, without any thread: one call, one group commit; and its active segment."""
 
 import fcntl
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from tocsin.store.errors import CannotAppend, LogInUse
-from tocsin.store.log.active import ActiveSegment, sync_directory
-from tocsin.store.log.mark import Mark
-from tocsin.store.log.recovery import Recovered, recover
-from tocsin.store.log.segment import Segment
-from tocsin.store.log.sparse_index import index_path
+from tocsin.store.errors import CannotAppend, LogInUse, LogRefuses
+from tocsin.store.log.recovery import Found, Recovered, recover
+from tocsin.store.log.segment import HEADER_SIZE, Header, Mark, Segment, pack_commit, segment_path
+from tocsin.store.log.sparse_index import EVERY, index_path, pack_entries
+
+
+class ActiveSegment:
+    """Written at its end only. When a commit fails the file is cut back to where it was."""
+
+    def __init__(self, path: Path, header: Header, offset: int, size: int, indexed: int) -> None:
+        self.path, self.header, self.offset, self.size = path, header, offset, size
+        self._indexed = indexed
+        self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        self._index = os.open(index_path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    @classmethod
+    def create(cls, directory: Path, first: int) -> Self:
+        """The header is on disk before the file has its name: a segment without one is damage, never a crash."""
+        path, header = segment_path(directory, first), Header(first, os.urandom(8))
+        fresh = path.with_suffix(".new")
+        try:
+            _write_file(fresh, header.pack())
+            fresh.rename(path)
+            sync_directory(directory)
+        except OSError as problem:
+            fresh.unlink(missing_ok=True)
+            raise CannotAppend(f"cannot begin the segment {path}: {problem.strerror}") from problem
+        return cls(path, header, first, HEADER_SIZE, HEADER_SIZE)
+
+    @classmethod
+    def reopen(cls, found: Found) -> Self:
+        """What a killed process wrote may be in memory only, hence the sync."""
+        segment = found.segment
+        indexed = found.entries[-1][1] if found.entries else HEADER_SIZE
+        active = cls(segment.path, found.header, segment.stop, segment.size, indexed)
+        os.fsync(active._file)
+        return active
+
+    def commit(self, payloads: Sequence[bytes]) -> None:
+        """Write and sync; on failure the segment is as before."""
+        data = pack_commit(self.header, self.offset, payloads)
+        try:
+            self._write(data)
+        except OSError as problem:
+            self.cut_back(self.offset, self.size)
+            raise CannotAppend(f"cannot write to {self.path}: {problem.strerror}") from problem
+        try:
+            os.fdatasync(self._file)
+        except OSError as problem:
+            # The kernel may have thrown the pages away and call the next sync a success, so nothing here is believed.
+            with suppress(CannotAppend):
+                self.cut_back(self.offset, self.size)
+            raise LogRefuses(f"cannot sync {self.path}: {problem.strerror}; the log must be opened again") from problem
+        self.offset += len(payloads)
+        self.size += len(data)
+
+    def cut_back(self, offset: int, size: int) -> None:
+        try:
+            os.ftruncate(self._file, size)
+        except OSError as problem:
+            raise LogRefuses(f"cannot cut {self.path} back to {size} bytes: {problem.strerror}") from problem
+        self.offset, self.size = offset, size
+
+    def note(self, offset: int, byte: int) -> None:
+        """A commit that began there is durable: now and then the index remembers one."""
+        if byte >= self._indexed + EVERY:
+            self._indexed = byte
+            with suppress(OSError):  # only a hint
+                os.write(self._index, pack_entries([(offset, byte)]))
+
+    def as_segment(self) -> Segment:
+        return Segment(self.path, self.header.first, self.offset, self.size, os.fstat(self._file).st_mtime)
+
+    def close(self) -> None:
+        os.close(self._file)
+        os.close(self._index)
+
+    def _write(self, data: bytes) -> None:
+        written = os.pwrite(self._file, data, self.size)
+        while written < len(data):
+            written += os.pwrite(self._file, memoryview(data)[written:], self.size + written)
+
+
+def sync_directory(directory: Path) -> None:
+    file = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _write_file(path: Path, data: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
 
 BeforeMark = Callable[[Sequence[object]], None]
 

@@ -8,11 +8,11 @@ from time import monotonic
 from typing import TypeVar
 
 from tocsin.store.errors import CorruptLog, OffsetGone
-from tocsin.store.log.mark import Mark
 from tocsin.store.log.segment import (
     HEADER_SIZE,
     SYNC_SIZE,
     Header,
+    Mark,
     Walk,
     read_header,
     read_sync,
