@@ -69,9 +69,10 @@ lint:
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: docs
-docs: $(READY) ## the pages made from tables: docs/mediation.md, and the matrix in docs/clients.md
+docs: $(READY) ## the pages made from tables: docs/mediation.md, and parts of docs/clients.md and docs/architecture.md
 	@text=$$($(BIN)/python -m tocsin.mediation.document && echo .) && printf %s "$${text%.}" > docs/mediation.md
 	@$(BIN)/python -m tests.clients.peers.table > /dev/null
+	@$(BIN)/python tools/walk --page docs/architecture.md
 
 .PHONY: bench
 bench: $(WARM) ## the benchmarks with their rivals; NAME=mediation for one
