@@ -181,12 +181,12 @@ def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notific
         raise Refusal("malformed", f"no rules to read {record.dialect!r}")
     if dialect.read is not None:
         return dialect.read(record)
-    reading = reading or open_soap(record.door, record.body)
-    if isinstance(reading, Recalled):
-        if reading.dialect == record.dialect:
-            return (reading.notification(record),)
-        reading = open_in_full(record.body)
-    return _read_in_full(dialect, record, reading)
+    if reading is None:
+        reading = open_soap(record.door, record.body)
+    if type(reading) is Recalled and reading.dialect == record.dialect:
+        return (reading.notification(record),)
+    envelope = reading if isinstance(reading, Envelope) else open_in_full(record.body)
+    return _read_in_full(dialect, record, envelope)
 
 
 def _read_in_full(dialect: Dialect, record: Accepted, reading: Envelope) -> tuple[Notification, ...]:

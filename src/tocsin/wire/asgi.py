@@ -47,20 +47,17 @@ async def _received_in_time(scope: Scope, receive: Receive, limit: int) -> bytes
 
 
 async def _received(receive: Receive, limit: int) -> bytes:
-    message = await receive()
-    body: bytes = message.get("body", b"")
-    parts: list[bytes] = []
-    size = len(body)
-    while message.get("more_body") and size <= limit:
-        parts.append(body)
+    parts, size, more = list[bytes](), 0, True
+    while more:
         message = await receive()
-        body = message.get("body", b"")
-        size += len(body)
-    if message["type"] == "http.disconnect":
-        raise Disconnected
-    if size > limit:
-        raise _too_large(limit)
-    return b"".join((*parts, body)) if parts else body
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > limit:
+            raise _too_large(limit)
+        more = message.get("more_body", False)
+    return b"".join(parts)
 
 
 def _unpacked(body: bytes, encoding: str, limit: int) -> bytes:

@@ -42,8 +42,11 @@ class _Surroundings(Struct, frozen=True):
 
 
 class _Head(Struct, frozen=True):
+    """`holder` is how the tags that hold a payload begin, of which there is one pair."""
+
     opening: bytes
     closing: bytes
+    holder: bytes
     known: dict[tuple[bytes, bytes], _Surroundings]
 
 
@@ -105,13 +108,14 @@ class EnvelopeMemo:
         around = head.known.get((data[id_end:start], data[end:]))
         if around is None or _SAFE_ID.fullmatch(data, id_start, id_end) is None:
             return None
-        return self._with_payload(around, data[id_start:id_end].decode(), data[start:end].strip(), b"<" + closing[2:-1])
+        return self._with_payload(around, data[id_start:id_end].decode(), data[start:end].strip(), head.holder)
 
     def _with_payload(self, around: _Surroundings, name: str, own: bytes, holder: bytes) -> Recalled | None:
-        if (len(own) > SHORTEST_DEEP and own.count(b"</") > MOST_TAGS) or holder in own:
+        if len(own) > SHORTEST_DEEP and own.count(b"</") > MOST_TAGS:
             return None
         data = xml.standing_alone(own, around.scope)
-        if data is None:
+        # What mentions no prefix from around it does not mention the holder's.
+        if data is None or ((data is not own or b":" not in holder) and holder in own):
             return None
         element = xml.element_of(data)
         if element is None:
@@ -150,7 +154,7 @@ class EnvelopeMemo:
         if cut is None or scope is None:
             return
         head, middle, opening, closing, tail = cut
-        known = self._heads.setdefault((record.door, head), _Head(opening, closing, {}))
+        known = self._heads.setdefault((record.door, head), _Head(opening, closing, b"<" + closing[2:-1], {}))
         if known.opening != opening or (middle, tail) in known.known:
             return
         if self._size >= MOST_KNOWN:
