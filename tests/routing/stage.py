@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from itertools import cycle
+from typing import Any
 
 from hypothesis import strategies as st
 from tests.routing.worlds import NAMES, Graph, Sketch, group, reached, sketches, triple
@@ -16,22 +17,11 @@ from tests.routing.worlds import NAMES, Graph, Sketch, group, reached, sketches,
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.history import CentralHistory, Told
-from tocsin.routing.implicit.messages import (
-    Claim,
-    Copy,
-    Deliver,
-    Effect,
-    Forward,
-    Granted,
-    Handled,
-    Message,
-    Publish,
-    Remember,
-    gone,
-)
-from tocsin.routing.implicit.notifier import Notifier
+from tocsin.routing.implicit.history import CentralHistory
+from tocsin.routing.implicit.messages import HISTORY, Claim, Copy, Granted, Handled, Message, Publish, gone
+from tocsin.routing.implicit.notifier import HAD, Notifier
 from tocsin.routing.implicit.result import Dissemination, dissemination
+from tocsin.routing.machine import Answer, Ask, Deliver, Effect, Expire, Forget, Remember, Report, Send, Started
 from tocsin.semantics.interest.changes import (
     Change,
     PutCategory,
@@ -61,10 +51,9 @@ OnItsWay = Copy | Claim | Granted
 
 @dataclass
 class Disk:
-    """Of one notifier."""
+    """Of one machine: its rows, and the ids of the copies that it handled."""
 
-    remembered: dict[MessageId, Instant] = field(default_factory=dict)
-    taken: dict[tuple[MessageId, str], Publish | Copy] = field(default_factory=dict)  # and not done with
+    rows: dict[str, Any] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
 
 
@@ -78,7 +67,6 @@ class Stage:
         self.handled: list[Handled] = []
         self.messages: dict[MessageId, Message] = {}
         self.graphs: dict[str, list[Graph]] = {topic: [sketch.graph(topic)] for topic in sketch.topics}
-        self._rows: list[tuple[Told, Instant]] = []
         self._history = CentralHistory()
         self._disks: dict[str, Disk] = defaultdict(Disk)
         self._machines: dict[str, Notifier] = {}
@@ -139,12 +127,12 @@ class Stage:
 
     def forget(self) -> None:
         """Every history, wherever it is kept, loses what is older than now."""
-        before = Instant(self.now + 1)
-        self._history.forget(before)
-        self._rows.clear()
-        for name, disk in self._disks.items():
-            assert set(self._machine(name).forget(before)) == set(disk.remembered)
-            disk.remembered.clear()
+        expire = Expire(Instant(self.now + 1))
+        for name, disk in list(self._disks.items()):
+            machine = self._history if name == HISTORY else self._machine(name)
+            for effect in machine.step(expire, self.now):
+                self._do(name, effect)
+            assert not any(name == HISTORY or key.startswith(HAD) for key in disk.rows)
 
     def result(self, message: MessageId) -> Dissemination:
         said = self.messages[message]
@@ -199,44 +187,42 @@ class Stage:
             self.handled.append(gone(copy, self.now))
 
     def _is_known(self, copy: Copy) -> bool:
-        disk = self._disks[copy.to]
-        return copy.id in disk.done or (copy.message.id, copy.id) in disk.taken
+        return copy.id in self._disks[copy.to].done
 
     def _claim(self, claim: Claim) -> None:
-        answer, rows = self._history.step(claim, self.now)
-        self._rows += ((row, self.now) for row in rows)
-        self.on_its_way.append(answer)
+        for effect in self._history.step(claim, self.now):
+            self._do(HISTORY, effect)
 
-    def _step(self, name: str, incoming: Publish | Copy | Granted) -> None:
-        if not isinstance(incoming, Granted):
-            copy = "" if isinstance(incoming, Publish) else incoming.id
-            self._disks[name].taken[incoming.message.id, copy] = incoming
+    def _step(self, name: str, incoming: Publish | Copy | Granted | Started) -> None:
+        if isinstance(incoming, Copy):
+            self._disks[name].done.add(incoming.id)
         for effect in self._machine(name).step(incoming, self.now):
             self._do(name, effect)
 
     def _do(self, name: str, effect: Effect) -> None:
         disk = self._disks[name]
         match effect:
-            case Forward(copy):
+            case Send(_, Copy() as copy):
                 assert copy.id not in self.sent, "two copies have one id"
                 self.sent[copy.id] = copy
                 self.on_its_way.append(copy)
             case Deliver(copy):
                 self.told[name, copy.id] = copy
-            case Remember(message):
-                disk.remembered[message] = self.now
-            case Claim():
-                self.on_its_way.append(effect)
-            case Handled():
-                self.handled.append(effect)
-                del disk.taken[effect.message, effect.copy]
-                disk.done.add(effect.copy)
+            case Remember(key, row):
+                disk.rows[key] = row
+            case Forget(str(key)):
+                del disk.rows[key]
+            case Ask(_, question):
+                self.on_its_way.append(question)
+            case Answer(answer):
+                self.on_its_way.append(answer)
+            case Report(Handled() as handled):
+                self.handled.append(handled)
 
     def _machine(self, name: str) -> Notifier:
         if name not in self._machines:
             neighbours = partial(self._neighbours, name)
-            history = self._disks[name].remembered.items()
-            self._machines[name] = Notifier(name, neighbours, history, self._most_names)
+            self._machines[name] = Notifier(name, neighbours, self._disks[name].rows, self._most_names)
         return self._machines[name]
 
     def _neighbours(self, name: str, topic: str) -> tuple[str, ...]:
@@ -246,12 +232,11 @@ class Stage:
     def _start_anew(self, thing: OnItsWay) -> None:
         """Claims whose answers it waited for are made again; the central history is read again from its rows."""
         if isinstance(thing, Claim):
-            self._history = CentralHistory(self._rows)
+            self._history = CentralHistory(self._disks[HISTORY].rows.values())
             return
         name = thing.to if isinstance(thing, Copy) else thing.by
         self._machines.pop(name, None)
-        for incoming in list(self._disks[name].taken.values()):
-            self._step(name, incoming)
+        self._step(name, Started())
 
 
 _LUCK = list(Luck)

@@ -2,12 +2,11 @@
 
 import pytest
 
-from tocsin.routing.implicit.messages import Effect, Forward
+from tocsin.routing.machine import Send
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
-from tocsin.sim.implicit import Network
-from tocsin.sim.tally import Tally
+from tocsin.sim.implicit import NotifierNetwork, Tally
 
 TELLS = {"A": "BCD", "B": "CE", "C": "EA", "D": "CE", "E": "FB", "F": ""}
 
@@ -21,15 +20,13 @@ def world() -> World:
     return made
 
 
-class Headers(Network):
+class Headers(NotifierNetwork):
     """Keeps how long the longest was."""
 
     largest_header = 0
 
-    def _do(self, effect: Effect) -> None:
-        if isinstance(effect, Forward):
-            self.largest_header = max(self.largest_header, sum(map(len, effect.copy.notified)))
-        super()._do(effect)
+    def sent(self, send: Send) -> None:
+        self.largest_header = max(self.largest_header, sum(map(len, send.message.notified)))
 
 
 @pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din"])
@@ -44,4 +41,4 @@ def test_it_counts_what_happens(protocol: str) -> None:
     assert tally.dropped == sum(each.dropped for each in kept.handled)
     assert tally.largest_header == kept.largest_header
     assert (tally.header_bytes > 0) == protocol.startswith("hin")
-    assert not tally.handled and not tally.delivered
+    assert not tally.handled and not tally.told

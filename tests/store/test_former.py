@@ -5,14 +5,19 @@ from pathlib import Path
 
 from msgspec import msgpack
 
-from tocsin.model.identity import Instant
+from tocsin.broker.implicit.family import MESSAGES, tables_of
+from tocsin.model.identity import Instant, MessageId
 from tocsin.model.names import QName, Topic
+from tocsin.model.notification import Payload
 from tocsin.model.subscription import Endpoint, Form, Registration
 from tocsin.routing.consent import Consent
 from tocsin.routing.demand import Upstream
+from tocsin.routing.implicit.history import Grant
+from tocsin.routing.implicit.messages import Claim, Copy, Had, Handled, Membership, Message, Publish
+from tocsin.semantics.interest.ino import Service
 from tocsin.store import database
 from tocsin.store.database import Store
-from tocsin.store.machines import Codec
+from tocsin.store.machines import Codec, Letter
 
 BEFORE_MACHINES = 9  # the last format with a table for each protocol
 
@@ -60,4 +65,40 @@ def test_registrations(tmp_path: Path) -> None:
 def test_the_very_first_format(tmp_path: Path) -> None:
     store = former(tmp_path / "tocsin.db", ("INSERT INTO meta VALUES (?, ?)", ("node", "n1")), version=1)
     assert store.meta("node") == "n1" and store.topic_namespaces.documents() == []
+    store.close()
+
+
+def test_what_notifiers_remembered_took_in_and_sent(tmp_path: Path) -> None:
+    service = Service("N", ("C",), node="http://here")
+    said = Message(MessageId("m"), "din", "R", "T", Payload("text/plain", b"!"), Instant(3), "http://there")
+    copy, handled = Copy("c", said, "R", "N", 1), Handled(MessageId("m"), "c", "R", "N", 1, Instant(4))
+    packed = [msgpack.encode(each) for each in (copy, Publish(said, 3), handled)]
+    sent = "INSERT INTO implicit_outbox (peer, kind, time, body) VALUES (?, ?, ?, ?)"
+    came = "INSERT INTO implicit_copy VALUES (?, ?, ?, ?, ?, ?)"
+    store = former(
+        tmp_path / "tocsin.db",
+        ("INSERT INTO implicit_notifier VALUES (?, ?, ?)", ("N", "s", msgpack.encode(service))),
+        ("INSERT INTO implicit_history VALUES (?, ?, ?)", ("N", "m", 5)),
+        ("INSERT INTO implicit_told VALUES (?, ?, ?, ?)", ("m", "N", "c", 6)),
+        (came, ("c", "N", "copy", "waiting", packed[0], 7)),
+        (came, ("publication m", "R", "publication", "told", packed[1], 8)),
+        (came, ("d", "N", "copy", "done", b"", 9)),
+        (sent, ("http://there", "report", 10, packed[2])),
+        (sent, ("http://there", "copy", 11, packed[0])),
+        (sent, ("http://x/soap", "foreign", 12, packed[0])),
+        (sent, ("http://there", "claim", 13, msgpack.encode(Claim(MessageId("m"), "c", "N", ())))),
+    )
+    tables, grant = tables_of(store), Grant(MessageId("m"), "N", "c", Instant(6))
+    assert tables.rows() == {"N": {"": Membership(service, "s"), "had:m": Had(Instant(5))}, "": {grant.key: grant}}
+    assert tables.open_letters() == [Letter("N", copy, "c"), Letter("R", Publish(said, 3), "publication m")]
+    assert tables.known(["c", "d", "e"]) == {"c", "d"}
+    assert sorted(tables.outbox.lanes()) == [
+        ("http://there", "letters"),
+        ("http://there", "reports"),
+        ("http://x/soap", "foreign"),
+    ]
+    (row,) = tables.outbox.first("http://there", "letters", 9, 9999)
+    assert (row.id, row.to, row.when, MESSAGES.decode(row.body)) == ("c", "N", 11, copy)
+    (report,) = tables.outbox.first("http://there", "reports", 9, 9999)
+    assert (report.to, MESSAGES.decode(report.body)) == ("", handled)
     store.close()

@@ -8,7 +8,7 @@ from tests.whole.sink import Sink
 from tests.whole.worlds import create, graph, node_of, outcome, publish, pulled
 
 from tocsin.broker.caller import NODE
-from tocsin.broker.implicit import residents
+from tocsin.broker.implicit import local_notifiers
 from tocsin.broker.node import Node
 from tocsin.doors.access import end_unentitled
 from tocsin.model.access import Account, Accounts, Principal, Right
@@ -23,8 +23,8 @@ TWO = graph(("A", "B"))
 
 @pytest.fixture(autouse=True)
 def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residents, "BETWEEN_ENDS", 0.01)
-    monkeypatch.setattr(residents, "AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(local_notifiers, "BETWEEN_ENDS", 0.01)
+    monkeypatch.setattr(local_notifiers, "AGAIN_AFTER", 0.01)
 
 
 async def pair(node: Node, address: str = "") -> str:
@@ -52,7 +52,7 @@ async def test_a_service_whose_subscription_has_ended_misses_nothing(
     async with node_of(tmp_path / "a") as node:
         old = await pair(node, sink.url("nb"))
         if restarted:  # it was killed before it could see to that
-            monkeypatch.setattr(node.implicit._residents, "has_ended", lambda _: None)
+            monkeypatch.setattr(node.implicit._local, "has_ended", lambda _: None)
         await node.subscriptions.cancel(NODE, old)
         between = await outcome(node, "NA")
         if not restarted:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import Raw
 from msgspec.structs import replace
 from tests.whole.acts import until
 from tests.whole.shell import wait_until
@@ -12,7 +13,8 @@ from tests.whole.sink import Say, Sink
 from tests.whole.worlds import KEY, TOPIC, create, graph, node_of, outcome, publish, pulled
 
 from tocsin.broker.caller import NODE
-from tocsin.broker.implicit import residents
+from tocsin.broker.implicit import local_notifiers
+from tocsin.broker.implicit.family import MESSAGES, NAME
 from tocsin.broker.node import Node
 from tocsin.model.identity import SECOND, Instant, MessageId
 from tocsin.model.notification import Payload
@@ -23,27 +25,26 @@ from tocsin.semantics.interest.changes import PutEdge, PutService, RemoveEdge, R
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
+from tocsin.wire.letters import Batch, WireLetter, decode_taken, letters_of
 from tocsin.wire.peer_messages import (
     PART,
-    PATH,
     PROOF,
     SERVICES,
     BadKey,
-    Batch,
     Registering,
-    decode_taken,
     encode,
     request_proof,
 )
 
 pytestmark = pytest.mark.broker
+PATH = letters_of(NAME)
 TWO = graph(("A", "B"))
 LINE = graph(("A", "B"), ("B", "C"))
 
 
 def batch(to: str) -> bytes:
     said = Message(MessageId("m"), "din", "R", "Disaster Info", Payload("text/plain", b"x"), Instant(1))
-    return encode(Batch((Copy("c", said, "R", to, 1),)))
+    return encode(Batch((WireLetter("c", to, Raw(MESSAGES.encode(Copy("c", said, "R", to, 1)))),)))
 
 
 async def posted(
@@ -186,7 +187,7 @@ async def test_without_the_registry_notifiers_go_on(tmp_path: Path) -> None:
 
 
 async def test_a_node_with_another_address_is_found_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residents, "AGAIN_AFTER", 0.01)
+    monkeypatch.setattr(local_notifiers, "AGAIN_AFTER", 0.01)
     async with node_of(tmp_path / "a") as first:
         await first.implicit.change_world(NODE, TWO, "operator")
         await create(first, "NA", "A")

@@ -93,7 +93,6 @@ async def open_node(
         opening.start()
         await node.dead_letters.offer()
         await node.implicit.start()
-        await node.implicit.follow_world(node.declarations.world_changed)
         async with _background(opening.works(), report):
             yield node
         await node.implicit.close()
@@ -193,7 +192,7 @@ class _Opening:
         topics = Topics(space, self.counts, standing)
         registrations = Registrations(store, guard, base_url, now, http, standing, report)
         host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
-        implicit = self._make_implicit(host, guard)
+        implicit = self._make_implicit(host, guard, declarations)
         ways = Ways(
             base_url,
             now,
@@ -311,13 +310,14 @@ class _Opening:
         self._stack.callback(outbox.close)
         return OutboxEngine(self._store, outbox, self.deliverer)
 
-    def _make_implicit(self, host: Host, guard: AddressGuard) -> Implicit:
+    def _make_implicit(self, host: Host, guard: AddressGuard, declarations: Declarations) -> Implicit:
         """With a client of its own: other nodes answer later, and more, than consumers."""
         asked = self._settings.implicit
         client = HttpClient(timeout=PEER_SECONDS, guard=guard, trust=_trust(self._settings), max_body=PEER_BYTES)
         self._stack.push_async_callback(client.close)
         key, patience = world_key(asked.key_file, self._store), _patience(self._settings)
-        return Implicit(host, asked, Means(self._store.implicit, client, key, patience, self._report))
+        means = Means(self._store, client, key, patience, self._report, declarations.world_changed)
+        return Implicit(host, asked, means)
 
 
 def _open_files(settings: Settings, stack: contextlib.AsyncExitStack, report: Report) -> tuple[Store, Log, Log]:

@@ -21,7 +21,7 @@ from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest import world_json
 from tocsin.semantics.interest.world import World
 from tocsin.sim.clock import MILLISECOND, Delay, between, constant
-from tocsin.sim.implicit import LIMIT, Network
+from tocsin.sim.implicit import LIMIT, NotifierNetwork
 
 application = typer.Typer(help="Dry runs of implicit notification.", no_args_is_help=True)
 ALL = "all"
@@ -108,7 +108,7 @@ def _read(scenario: str, inherit: list[Inherit]) -> Scenario:
 
 
 def _run(read: Scenario, name: str, limit: int, delay: str, seed: int | None) -> Dissemination:
-    network = Network(read.world, send=_delay(delay, seed), ask=_delay(delay, seed))
+    network = NotifierNetwork(read.world, send=_delay(delay, seed), ask=_delay(delay, seed))
     message = network.publish(read.root, read.topic, name, data=read.data, limit=limit)
     network.clock.run()
     return network.result(message)

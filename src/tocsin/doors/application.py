@@ -12,7 +12,7 @@ from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.ws import onvif
 from tocsin.model.paths import EVENTS, TOPIC_DOCUMENTS
 from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, options, send_reply
-from tocsin.wire.peer_messages import PATH as PEERS
+from tocsin.wire.peer_messages import PEERS
 
 
 def doors(gate: Gate) -> Application:
@@ -43,7 +43,7 @@ def doors(gate: Gate) -> Application:
                 await events(scope, receive, send)
             elif path.startswith(NOTIFIERS):
                 await notifiers(scope, receive, send)
-            elif path == PEERS or path.startswith(f"{PEERS}/"):
+            elif path.startswith(f"{PEERS}/"):
                 await peer_door(scope, receive, send)
             else:
                 await rest(scope, receive, send)

@@ -1,29 +1,25 @@
 """The door for the other nodes of a world: nobody else has its key, and without it nothing is read or changed."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 from urllib.parse import parse_qs
 
+from tocsin.broker.implicit.peer_side import PeerSide
 from tocsin.mediation.operations import Reply
-from tocsin.model.identity import Instant
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
-from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply, while_connected
+from tocsin.wire.letters import decode_batch, letters_of
 from tocsin.wire.peer_messages import (
     ENTRIES,
     MEDIA_TYPE,
     PART,
-    PATH,
     PROOF,
     SERVICES,
     UNREADABLE,
-    Batch,
     Declined,
-    Registering,
-    Taken,
     check_proof,
     check_time,
-    decode_batch,
     decode_names,
     decode_registering,
     encode,
@@ -31,6 +27,7 @@ from tocsin.wire.peer_messages import (
 
 LARGEST = 8 << 20  # a copy is larger than what was published, and a batch has several
 WAIT_SECONDS = 20.0
+FORMER = "/peer/implicit"  # where nodes of earlier versions send their copies, reports and claims
 Said = TypeVar("Said")
 _STATUS: dict[Reason, int] = {
     "malformed": 400,
@@ -43,33 +40,15 @@ _STATUS: dict[Reason, int] = {
 }
 
 
-class PeerPort(Protocol):
-    key: bytes
-    body_limit: int
-
-    def now(self) -> Instant: ...
-
-    async def from_peer(self, batch: Batch) -> Taken:
-        """Returns when all of it is on disk."""
-        ...
-
-    async def part(self, node: str, after: int, seconds: float) -> Partition | None:
-        """What that node may know of the world, once it has another version; None when it has not for so long."""
-        ...
-
-    async def register(self, asked: Registering) -> Partition: ...
-
-    async def entries(self, names: Sequence[str]) -> Mapping[str, Entry]: ...
-
-
 class PeerDoor:
-    def __init__(self, peers: PeerPort) -> None:
+    def __init__(self, peers: PeerSide) -> None:
         self._peers = peers
         self._answers: dict[tuple[str, str], Callable[[Scope, bytes], Awaitable[Reply]]] = {
-            ("POST", PATH): self._batch,
             ("POST", SERVICES): self._services,
             ("POST", ENTRIES): self._entries,
             ("GET", PART): self._part,
+            ("POST", FORMER): self._former,
+            **{("POST", letters_of(family)): partial(self._letters, family) for family in peers.runtimes},
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -91,9 +70,15 @@ class PeerDoor:
         check_proof(self._peers.key, proof, scope["method"], _target(scope), body)
         return body
 
-    async def _batch(self, scope: Scope, body: bytes) -> Reply:
+    async def _letters(self, family: str, scope: Scope, body: bytes) -> Reply:
+        """The answer says that all of it is on disk."""
         del scope
-        return _said(await self._peers.from_peer(_read(decode_batch, body)))
+        return _said(await self._peers.runtimes[family].receive(_read(decode_batch, body)))
+
+    async def _former(self, scope: Scope, body: bytes) -> Reply:
+        """Who says it keeps it, until it has this version too."""
+        del scope, body
+        raise Refusal("overloaded", "this node has a later version, which takes letters; bring the other up to date")
 
     async def _services(self, scope: Scope, body: bytes) -> Reply:
         del scope

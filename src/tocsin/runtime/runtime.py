@@ -119,6 +119,8 @@ class Runtime(Generic[M]):
             raise Refusal("not-here", self._family.not_here(batch.questions[0].of))
         items: list[Item] = [each if each.to else Report(each.message) for each in letters if each.id not in absent]
         answers = await self.take([*items, *(Letter(each.of, self._decoded(each.body)) for each in asked)])
+        if len(answers) != len(asked):
+            raise Refusal("malformed", "not a question that is answered here")
         replies = (
             Reply(each.number, Raw(self._tables.messages.encode(answer)))
             for each, answer in zip(asked, answers, strict=True)

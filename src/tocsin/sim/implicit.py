@@ -1,34 +1,26 @@
 """Implicit notification over a whole world in one process: the notifiers and the central history that nodes run."""
 
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload
 from tocsin.routing.implicit.history import CentralHistory
-from tocsin.routing.implicit.messages import (
-    MOST_PASSES,
-    Claim,
-    Copy,
-    Deliver,
-    Effect,
-    Forward,
-    Granted,
-    Handled,
-    Incoming,
-    Message,
-    Publish,
-    gone,
-)
+from tocsin.routing.implicit.messages import HISTORY, MOST_PASSES, Copy, Handled, Message, Publish, gone
 from tocsin.routing.implicit.notifier import MOST_NAMES, Notifier
 from tocsin.routing.implicit.protocols import protocol
 from tocsin.routing.implicit.result import Dissemination, dissemination
+from tocsin.routing.machine import Machine, Report, Send
 from tocsin.semantics.interest.world import World
-from tocsin.sim.clock import Clock, Delay, constant
+from tocsin.sim.clock import Delay
+from tocsin.sim.network import Network
 
 LIMIT = MOST_PASSES  # of one message at one notifier
+Weigh = Callable[[Iterable[str]], int]  # the bytes of a header
 
 
-class Network:
+class NotifierNetwork(Network):
     """The world may change between two steps of the clock. `send` and `ask` are how long a message takes to a notifier
     and to the central history (once there, once back)."""
 
@@ -40,14 +32,21 @@ class Network:
         ask: Delay | None = None,
         most_names: int | None = MOST_NAMES,
     ) -> None:
-        self.world, self.clock = world, Clock()
-        self.history = CentralHistory()
-        self.notifiers: dict[str, Notifier] = {}
+        super().__init__(self._machine_of, send=send, ask=ask)
+        self.world, self._most_names = world, most_names
         self.handled: list[Handled] = []
-        self.delivered: list[Copy] = []
-        self._send, self._ask = send or constant(), ask or constant()
-        self._most_names = most_names
+        self.told: list[Copy] = []
         self._published: dict[MessageId, tuple[Message, Instant]] = {}
+
+    @property
+    def history(self) -> CentralHistory:
+        found = self.machine(HISTORY)
+        assert isinstance(found, CentralHistory)
+        return found
+
+    @property
+    def notifiers(self) -> list[Notifier]:
+        return [each for each in self.machines.values() if isinstance(each, Notifier)]
 
     def publish(
         self, root: str, topic: str, protocol_name: str, *, data: bytes = b"", limit: int = LIMIT, number: int = 1
@@ -59,55 +58,74 @@ class Network:
         name = MessageId(f"urn:tocsin:simulated:{number}")
         message = Message(name, protocol_name, root, topic, Payload("text/plain", data), self.clock.now)
         self._published[name] = message, self.clock.now
-        self._step(root, Publish(message, limit))
+        self.take(root, Publish(message, limit))
         return name
 
     def result(self, message: MessageId) -> Dissemination:
         said, begun = self._published[message]
         return dissemination(said.protocol, said.root, begun, (h for h in self.handled if h.message == message))
 
-    def _step(self, name: str, incoming: Incoming) -> None:
-        for effect in self._notifier(name).step(incoming, self.clock.now):
-            self._do(effect)
+    def delivered(self, name: str, message: Copy) -> None:
+        del name
+        self.told.append(message)
 
-    def _notifier(self, name: str) -> Notifier:
-        found = self.notifiers.get(name)
-        if found is None:
-            found = Notifier(name, partial(self.world.neighbours, name), most_names=self._most_names)
-            self.notifiers[name] = found
-        return found
+    def reported(self, report: Report) -> None:
+        if isinstance(report.what, Handled):
+            self.handled.append(report.what)
 
-    def _do(self, effect: Effect) -> None:
-        match effect:
-            case Forward(copy):
-                self.clock.after(self._send(), partial(self._arrive, copy))
-            case Claim():
-                self.clock.after(self._ask(), partial(self._claim, effect))
-            case Handled():
-                self.handled.append(effect)
-            case Deliver(copy):
-                self.delivered.append(copy)
+    def reaches(self, send: Send) -> bool:
+        """Who left the world is not told any more; but an answer of the history still gets there: what was granted
+        nobody else will tell."""
+        return send.to in self.world.services
 
-    def _arrive(self, copy: Copy) -> None:
-        if copy.to in self.world.services:
-            self._step(copy.to, copy)
-        else:
-            self.handled.append(gone(copy, self.clock.now))
+    def absent(self, send: Send) -> None:
+        self.handled.append(gone(send.message, self.clock.now))
 
-    def _claim(self, claim: Claim) -> None:
-        answer, _ = self.history.step(claim, self.clock.now)
-        self.clock.after(self._ask(), partial(self._answer, answer))
+    def _machine_of(self, name: str, rows: Mapping[str, Any]) -> Machine[Any]:
+        if name == HISTORY:
+            return CentralHistory(rows.values())
+        return Notifier(name, partial(self.world.neighbours, name), rows, self._most_names)
 
-    def _answer(self, answer: Granted) -> None:
-        """Also to a claimant that left: what it was granted nobody else will tell."""
-        self._step(answer.by, answer)
+
+class Tally(NotifierNetwork):
+    """For worlds so large that it can only be counted what happens, not kept.
+
+    Headers are unlimited, so that one sees how they grow. `weigh` is asked once for all copies that share one.
+    """
+
+    def __init__(self, world: World, weigh: Weigh) -> None:
+        super().__init__(world, most_names=None)
+        self.notifications = self.dropped = self.withheld = 0
+        self.reached: set[str] = set()
+        self.largest_header = self.header_bytes = 0
+        self._weigh, self._weighed = weigh, (tuple[str, ...](), 0)
+
+    def sent(self, send: Send) -> None:
+        self.notifications += 1
+        header = send.message.notified
+        if header is not self._weighed[0]:
+            self._weighed = header, self._weigh(header) if header else 0
+        self.header_bytes += self._weighed[1]
+        self.largest_header = max(self.largest_header, self._weighed[1])
+
+    def delivered(self, name: str, message: Copy) -> None:
+        del message
+        self.reached.add(name)
+
+    def reported(self, report: Report) -> None:
+        if isinstance(report.what, Handled):
+            self.dropped += report.what.dropped
+            self.withheld += len(report.what.withheld)
+
+    def remembered(self, name: str, key: str, row: Any) -> None:
+        """The machines themselves are what is measured."""
 
 
 def disseminate(
     world: World, root: str, topic: str, protocol_name: str, *, data: bytes = b"", limit: int = LIMIT
 ) -> Dissemination:
     """One message, from its publication until nothing is on its way any more."""
-    network = Network(world)
+    network = NotifierNetwork(world)
     name = network.publish(root, topic, protocol_name, data=data, limit=limit)
     network.clock.run()
     return network.result(name)

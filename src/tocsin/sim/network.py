@@ -41,7 +41,7 @@ class Network:
 
     def take(self, to: str, message: Any) -> list[Any]:
         """Now; the answers to it."""
-        machine = self._machine(to)
+        machine = self.machine(to)
         return [] if machine is None else self._do_all(to, machine.step(message, self.clock.now))
 
     def crash(self, name: str) -> None:
@@ -52,7 +52,7 @@ class Network:
 
     # What is done with them, for those who keep or count it
 
-    def sent(self, name: str, send: Send) -> None: ...
+    def sent(self, send: Send) -> None: ...
 
     def delivered(self, name: str, message: Any) -> None: ...
 
@@ -60,7 +60,13 @@ class Network:
 
     def absent(self, send: Send) -> None: ...
 
-    def _machine(self, name: str) -> Machine[Any] | None:
+    def remembered(self, name: str, key: str, row: Any) -> None:
+        self.rows[name][key] = row
+
+    def reaches(self, send: Send) -> bool:
+        return self.machine(send.to) is not None
+
+    def machine(self, name: str) -> Machine[Any] | None:
         found = self.machines.get(name)
         if found is None and (found := self._make(name, self.rows[name])) is not None:
             self.machines[name] = found
@@ -78,14 +84,14 @@ class Network:
     def _do(self, name: str, effect: Effect) -> None:
         match effect:
             case Send():
-                self.sent(name, effect)
+                self.sent(effect)
                 self.clock.after(self._delay(), partial(self._arrive, effect))
             case Deliver(message):
                 self.delivered(name, message)
             case Report():
                 self.reported(effect)
             case Remember(key, row):
-                self.rows[name][key] = row
+                self.remembered(name, key, row)
             case Ask():
                 self.clock.after(self._ask_delay(), partial(self._asked, name, effect))
             case SetTimer(when):
@@ -96,10 +102,10 @@ class Network:
                 self.rows[name].pop(key, None)
 
     def _arrive(self, send: Send) -> None:
-        if self._machine(send.to) is None:
-            self.absent(send)
-        else:
+        if self.reaches(send):
             self.take(send.to, send.message)
+        else:
+            self.absent(send)
 
     def _asked(self, name: str, ask: Ask) -> None:
         for answer in self.take(ask.of, ask.question) or [Unanswered(ask.question)]:

@@ -107,6 +107,7 @@ def _prepare(connection: sqlite3.Connection, schema: Sequence[str]) -> None:
     _use_write_ahead_log(connection)
     connection.create_function("packed", -1, former.packed)
     connection.create_function("words", 1, former.words)
+    connection.create_function("item", 2, former.item)
     connection.execute("BEGIN IMMEDIATE")  # two processes may come first at once
     for script in schema[_format(connection) :]:
         for statement in script.split(";"):

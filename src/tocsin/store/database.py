@@ -36,10 +36,10 @@ _SCHEMA = (
     ";".join((pull_points.SCHEMA, topics.CURRENT_MESSAGES)),
     users.SCHEMA,
     former.CONSENT_ADDRESSES,
-    implicit.SCHEMA,
+    ";".join((former.IMPLICIT, implicit.SCHEMA)),
     requests.SCHEMA,
     past.DECLARATIONS,
-    ";".join((machines.SCHEMA, former.CONSENTS_TO_MACHINES, former.REGISTRATIONS_TO_MACHINES)),
+    ";".join((machines.SCHEMA, former.TO_MACHINES)),
 )
 
 

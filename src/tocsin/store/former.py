@@ -28,11 +28,57 @@ INSERT INTO machine_row SELECT 'demand', id, 'upstream', packed('upstream', upst
     WHERE upstream IS NOT NULL;
 DROP TABLE registration
 """
+IMPLICIT = """
+CREATE TABLE implicit_outbox (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT, peer TEXT NOT NULL, kind TEXT NOT NULL, time INTEGER NOT NULL,
+    body BLOB NOT NULL
+) STRICT;
+CREATE TABLE implicit_copy (
+    id TEXT PRIMARY KEY, notifier TEXT NOT NULL, kind TEXT NOT NULL, state TEXT NOT NULL, body BLOB NOT NULL,
+    time INTEGER NOT NULL
+) STRICT;
+CREATE TABLE implicit_history (
+    notifier TEXT NOT NULL, message TEXT NOT NULL, time INTEGER NOT NULL, PRIMARY KEY (notifier, message)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE implicit_told (
+    message TEXT NOT NULL, notifier TEXT NOT NULL, copy TEXT NOT NULL, time INTEGER NOT NULL,
+    PRIMARY KEY (message, notifier)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE implicit_notifier (service TEXT PRIMARY KEY, subscription TEXT NOT NULL, body BLOB NOT NULL) STRICT
+"""
+# A copy begins with its id; who it is for stands behind the message and its sender. Claims are made anew.
+IMPLICIT_TO_MACHINES = """
+INSERT INTO machine_row SELECT 'implicit', service, '', packed('member', packed(body, subscription))
+    FROM implicit_notifier;
+INSERT INTO machine_row SELECT 'implicit', notifier, 'had:' || message, packed('had', packed(time))
+    FROM implicit_history;
+INSERT INTO machine_row SELECT 'implicit', '', length(message) || ':' || message || notifier,
+    packed('grant', packed(message, notifier, copy, time)) FROM implicit_told;
+INSERT INTO machine_inbox SELECT 'implicit', id, notifier, state = 'done', time,
+    iif(state = 'done', x'', packed(kind, body)) FROM implicit_copy;
+INSERT INTO machine_outbox (family, peer, lane, id, machine, time, body)
+    SELECT 'implicit', peer, iif(kind = 'copy', 'letters', 'foreign'), item(body, 0), item(body, 3), time,
+    packed('copy', body) FROM implicit_outbox WHERE kind IN ('copy', 'foreign') ORDER BY seq;
+INSERT INTO machine_outbox (family, peer, lane, id, machine, time, body)
+    SELECT 'implicit', peer, 'reports', '', '', time, packed('report', body) FROM implicit_outbox
+    WHERE kind = 'report' ORDER BY seq;
+DROP TABLE implicit_notifier;
+DROP TABLE implicit_history;
+DROP TABLE implicit_told;
+DROP TABLE implicit_copy;
+DROP TABLE implicit_outbox
+"""
+TO_MACHINES = ";".join((CONSENTS_TO_MACHINES, REGISTRATIONS_TO_MACHINES, IMPLICIT_TO_MACHINES))
 
 
 def packed(*values: Any) -> bytes:
     """An array in MessagePack; of what is packed already (a BLOB) as it is."""
     return bytes((0x90 | len(values),)) + b"".join(map(_packed, values))
+
+
+def item(body: bytes, number: int) -> str:
+    """Of a packed array."""
+    return str(msgspec.msgpack.decode(body)[number])
 
 
 def words(text: str) -> bytes:

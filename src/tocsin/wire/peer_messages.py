@@ -1,20 +1,20 @@
-"""What the nodes of one world say to each other about implicit notification, in MessagePack, and how it is proven."""
+"""What the nodes of one world say to each other about the world, in MessagePack, and how all they say is proven."""
 
 import hashlib
 import hmac
 from collections.abc import Callable
 
 import msgspec
-from msgspec import Raw, Struct
+from msgspec import Struct
 
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Reason, Refusal
-from tocsin.routing.implicit.messages import Claim, Copy, Granted, Handled
+from tocsin.routing.implicit.messages import Copy
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.wire.addresses import WireError
 
-PATH = "/peer/implicit"
+PEERS = "/peer"
 PART = "/peer/implicit/part"
 SERVICES = "/peer/implicit/services"
 ENTRIES = "/peer/implicit/entries"
@@ -27,29 +27,6 @@ UNREADABLE = (msgspec.MsgspecError, ValueError)  # the second for text that is n
 
 class BadKey(WireError):
     """A key that no other node can share, or everybody could guess."""
-
-
-class Batch(Struct, frozen=True, array_like=True):
-    """From one node to another: copies for its notifiers, reports on its messages, claims for its central history."""
-
-    copies: tuple[Copy, ...] = ()
-    reports: tuple[Handled, ...] = ()
-    claims: tuple[Claim, ...] = ()
-
-
-class WrittenBatch(Struct, frozen=True, array_like=True):
-    """A batch of what was written before, as it stands in the outbox."""
-
-    copies: tuple[Raw, ...] = ()
-    reports: tuple[Raw, ...] = ()
-    claims: tuple[Raw, ...] = ()
-
-
-class Taken(Struct, frozen=True, array_like=True):
-    """The answer to a batch: copies whose notifier is not there, and what was granted."""
-
-    absent: tuple[str, ...] = ()
-    granted: tuple[Granted, ...] = ()
 
 
 class Registering(Struct, frozen=True):
@@ -75,8 +52,6 @@ class Declined(Struct, frozen=True):
 
 
 encode = msgspec.msgpack.Encoder().encode
-decode_batch: Callable[[bytes], Batch] = msgspec.msgpack.Decoder(Batch).decode
-decode_taken: Callable[[bytes], Taken] = msgspec.msgpack.Decoder(Taken).decode
 decode_part: Callable[[bytes], Partition] = msgspec.msgpack.Decoder(Partition).decode
 decode_registering: Callable[[bytes], Registering] = msgspec.msgpack.Decoder(Registering).decode
 decode_names: Callable[[bytes], tuple[str, ...]] = msgspec.msgpack.Decoder(tuple[str, ...]).decode

@@ -8,7 +8,7 @@ from tests.broker.implicit.stage import Stage, at_home, opened, published, world
 
 from tocsin.semantics.interest.world import World
 from tocsin.sim.implicit import disseminate
-from tocsin.store.implicit import Writing
+from tocsin.store.machines import Writing
 
 # Paths of different lengths, a loop, and a service that two others tell.
 CHANGES = world(
@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 
 def kill(stage: Stage, monkeypatch: pytest.MonkeyPatch, number: int, *, after: bool) -> None:
-    write, left = stage.store.implicit.write, [number]
+    write, left = stage.tables.write, [number]
 
     def killed(writing: Writing) -> None:
         left[0] -= 1
@@ -33,7 +33,7 @@ def kill(stage: Stage, monkeypatch: pytest.MonkeyPatch, number: int, *, after: b
         if not left[0]:
             raise Killed
 
-    monkeypatch.setattr(stage.store.implicit, "write", killed)
+    monkeypatch.setattr(stage.tables, "write", killed)
 
 
 async def lived(stage: Stage) -> bool:

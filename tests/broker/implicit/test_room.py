@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.broker.implicit.stage import HERE, THERE, Stage, at_home, copied, opened, published, world
 
-from tocsin.broker.implicit import shell as shell_module
 from tocsin.model.identity import MessageId
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Granted
-from tocsin.store.implicit import Writing
+from tocsin.runtime import runtime as runtime_module
+from tocsin.store.machines import Writing
 
 STAR = world([("C1", "C2")], [*at_home("C1", "N1"), *at_home("C2", *(f"M{number}" for number in range(20)))])
 CHAIN = world([("C1", "C2")], [*at_home("C1", "N1"), *at_home("C2", "N2")])
@@ -27,17 +27,17 @@ async def refused(stage: Stage, number: int, protocol: str = "din") -> bool:
 
 
 async def test_many_copies_for_here_bound_what_is_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_module, "MOST_OPEN", 50)
+    monkeypatch.setattr(runtime_module, "MOST_OPEN", 50)
     most = 0
     async with opened(tmp_path, STAR) as stage:
-        write = stage.store.implicit.write
+        write = stage.tables.write
 
         def counted(writing: Writing) -> None:
             nonlocal most
             write(writing)
-            most = max(most, stage.shell.figures()["local"])
+            most = max(most, stage.runtime.figures()["local"])
 
-        monkeypatch.setattr(stage.store.implicit, "write", counted)
+        monkeypatch.setattr(stage.tables, "write", counted)
         found = await asyncio.gather(*(refused(stage, number) for number in range(100)))
         await stage.settled()
         taken = [number for number in range(100) if not found[number]]
@@ -47,16 +47,16 @@ async def test_many_copies_for_here_bound_what_is_published(tmp_path: Path, monk
 
 
 async def test_a_turn_writes_no_more_than_so_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_module, "MOST_ROWS", 60)
+    monkeypatch.setattr(runtime_module, "MOST_ROWS", 60)
     async with opened(tmp_path, STAR) as stage:
         sizes: list[int] = []
-        write = stage.store.implicit.write
+        write = stage.tables.write
 
         def counted(writing: Writing) -> None:
-            sizes.append(len(writing.copies) + len(writing.reports))
+            sizes.append(writing.size)
             write(writing)
 
-        monkeypatch.setattr(stage.store.implicit, "write", counted)
+        monkeypatch.setattr(stage.tables, "write", counted)
         await asyncio.gather(*(stage.take(published(number)) for number in range(40)))
         await stage.settled()
         assert max(sizes) <= 60 + 22 and len(stage.told) == 40 * 20
@@ -65,13 +65,13 @@ async def test_a_turn_writes_no_more_than_so_much(tmp_path: Path, monkeypatch: p
 async def test_what_waits_for_a_history_that_does_not_answer_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shell_module, "MOST_OPEN", 3)
+    monkeypatch.setattr(runtime_module, "MOST_OPEN", 3)
     async with opened(tmp_path, CHAIN, history=THERE) as stage:
         assert [await refused(stage, number, "cin") for number in range(4)] == [False, False, False, True]
         with pytest.raises(Refusal):
             await stage.take(copied("N2", 9))
-        assert stage.shell.figures() == {"local": 0, "asking": 3, "outbox": 3}
-        await stage.take(Granted(MessageId("urn:message:0"), "", "N1", (), ("N2",)))
+        assert stage.runtime.figures() == {"local": 0, "asking": 3, "outbox": 0}
+        await stage.grant(Granted(MessageId("urn:message:0"), "", "N1", (), ("N2",)))
         assert not await refused(stage, 5, "cin")
 
 
@@ -79,10 +79,10 @@ async def test_a_full_outbox_bounds_what_is_published_but_not_what_others_send(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else two nodes that are full would wait for each other."""
-    monkeypatch.setattr(shell_module, "MOST_OUTGOING", 2)
+    monkeypatch.setattr(runtime_module, "MOST_OUTGOING", 2)
     async with opened(tmp_path, AWAY) as stage:
         assert [await refused(stage, number) for number in range(3)] == [False, False, True]
         await stage.take(copied("N3", 7))
         assert stage.told == [("N3", "urn:message:7")]
-        stage.store.implicit.outbox.sent(stage.outbox())
+        stage.tables.outbox.sent(stage.outbox())
         assert not await refused(stage, 4)

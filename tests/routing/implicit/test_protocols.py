@@ -10,9 +10,24 @@ from tests.routing.worlds import Sketch, of, sketches
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.messages import Copy, Deliver, Forward, Granted, Handled, Message, Publish, Remember
+from tocsin.routing.implicit.messages import (
+    HISTORY,
+    Claim,
+    Copy,
+    Granted,
+    Had,
+    Handled,
+    Join,
+    Leave,
+    Membership,
+    Message,
+    Publish,
+    Waiting,
+)
 from tocsin.routing.implicit.notifier import Notifier
 from tocsin.routing.implicit.protocols import DEFAULT, DIRECT, PROTOCOLS, protocol
+from tocsin.routing.machine import Ask, Deliver, Effect, Expire, Forget, Remember, Report, Send, Started
+from tocsin.semantics.interest.ino import Service
 
 LOOP = of("1>2 2>3", {"N1": "C1 C3", "N2": "C2", "N3": "C3", "N4": "C3"})
 DOUBLE = of("1>2 1>3 3>2", {"N1": "C1", "N2": "C2", "N3": "C2", "N4": "C3", "N5": "C3"})
@@ -119,9 +134,9 @@ def test_where_a_message_comes_once_the_bound_is_never_met() -> None:
 def test_what_was_passed_on_long_ago_is_forgotten() -> None:
     notifier = Notifier("N1", lambda _: ["N2"])
     copies = [Copy(str(number), message_of("hin"), "N3", "N1", 1, (), 1) for number in range(3)]
-    passed = [any(isinstance(each, Forward) for each in notifier.step(copy, NOW)) for copy in copies[:2]]
-    notifier.forget(Instant(NOW + 1))
-    assert [*passed, any(isinstance(each, Forward) for each in notifier.step(copies[2], NOW))] == [True, False, True]
+    passed = [any(isinstance(each, Send) for each in notifier.step(copy, NOW)) for copy in copies[:2]]
+    notifier.step(Expire(Instant(NOW + 1)), NOW)
+    assert [*passed, any(isinstance(each, Send) for each in notifier.step(copies[2], NOW))] == [True, False, True]
 
 
 @given(plays())
@@ -170,7 +185,13 @@ def message_of(name: str, root: str = "N1") -> Message:
 
 def forwarded(name: str, neighbours: list[str], incoming: Publish | Copy) -> list[Copy]:
     effects = Notifier(name, lambda _: neighbours).step(incoming, NOW)
-    return [each.copy for each in effects if isinstance(each, Forward)]
+    return [each.message for each in effects if isinstance(each, Send)]
+
+
+def reported(effects: list[Effect]) -> Handled:
+    [found] = [each.what for each in effects if isinstance(each, Report)]
+    assert isinstance(found, Handled)
+    return found
 
 
 def test_who_starts_again_gives_its_copies_the_same_names_whoever_has_joined() -> None:
@@ -196,19 +217,18 @@ def test_what_is_remembered_is_said_with_what_is_sent() -> None:
     notifier = Notifier("N2", lambda _: ["N3"])
     copy = Copy("x", message_of("din"), "N1", "N2", 1)
     remember, deliver, forward, handled = notifier.step(copy, NOW)
-    assert (remember, deliver) == (Remember(MessageId("m")), Deliver(copy))
-    assert isinstance(forward, Forward) and isinstance(handled, Handled)
+    assert (remember, deliver) == (Remember("had:m", Had(NOW)), Deliver(copy))
+    assert isinstance(forward, Send) and isinstance(handled, Report)
     assert notifier.remembered() == 1
-    [again] = notifier.step(Copy("y", copy.message, "N4", "N2", 3), NOW)
-    assert again == Handled(MessageId("m"), "y", "N4", "N2", 3, NOW, dropped=True)
+    again = notifier.step(Copy("y", copy.message, "N4", "N2", 3), NOW)
+    assert again == [Report(Handled(MessageId("m"), "y", "N4", "N2", 3, NOW, dropped=True))]
 
 
 def test_a_notifier_that_was_read_again_knows_what_it_had() -> None:
-    notifier = Notifier("N2", lambda _: ["N3"], [(MessageId("m"), NOW)])
-    [handled] = notifier.step(Copy("x", message_of("hin-din"), "N1", "N2", 1), NOW)
-    assert isinstance(handled, Handled) and handled.dropped
-    assert notifier.forget(NOW) == []
-    assert notifier.forget(Instant(NOW + 1)) == [MessageId("m")]
+    notifier = Notifier("N2", lambda _: ["N3"], {"had:m": Had(NOW)})
+    assert reported(notifier.step(Copy("x", message_of("hin-din"), "N1", "N2", 1), NOW)).dropped
+    assert notifier.step(Expire(NOW), NOW) == []
+    assert notifier.step(Expire(Instant(NOW + 1)), NOW) == [Forget("had:m")]
     assert notifier.remembered() == 0
 
 
@@ -216,8 +236,8 @@ def test_a_copy_is_handled_when_it_is_received_not_when_the_history_has_answered
     """Notification time is until a service has the message (s6), not until its notifier knows whom else to tell."""
     notifier = Notifier("N2", lambda _: ["N3"])
     notifier.step(Copy("x", message_of("cin"), "N1", "N2", 1), NOW)
-    *_, handled = notifier.step(Granted(MessageId("m"), "x", "N2", ("N3",), ()), Instant(NOW + 1000))
-    assert isinstance(handled, Handled) and handled.when == NOW
+    effects = notifier.step(Granted(MessageId("m"), "x", "N2", ("N3",), ()), Instant(NOW + 1000))
+    assert reported(effects).when == NOW
 
 
 def test_an_answer_nobody_waits_for_does_nothing() -> None:
@@ -225,8 +245,36 @@ def test_an_answer_nobody_waits_for_does_nothing() -> None:
     answer = Granted(MessageId("m"), "x", "N2", ("N3",), ())
     assert notifier.step(answer, NOW) == []
     notifier.step(Copy("x", message_of("cin"), "N1", "N2", 1), NOW)
-    assert len(notifier.step(answer, NOW)) == 2
+    sent, _, forgotten = notifier.step(answer, NOW)
+    assert isinstance(sent, Send) and forgotten == Forget("waits:x")
     assert notifier.step(answer, NOW) == []
+
+
+def test_a_notifier_that_waits_for_the_history_asks_again_when_it_is_started_whoever_has_joined() -> None:
+    neighbours, copy = ["N3"], Copy("x", message_of("cin"), "N1", "N2", 1)
+    first = Notifier("N2", lambda _: neighbours)
+    deliver, remember, ask = first.step(copy, NOW)
+    assert deliver == Deliver(copy) and remember == Remember("waits:x", Waiting(copy, NOW))
+    assert ask == Ask(HISTORY, Claim(MessageId("m"), "x", "N2", ("N3",)))
+    neighbours.append("N4")
+    again = Notifier("N2", lambda _: neighbours, {"waits:x": Waiting(copy, NOW)})
+    assert again.step(Started(), NOW) == [Ask(HISTORY, Claim(MessageId("m"), "x", "N2", ("N3", "N4")))]
+    assert again.step(Granted(MessageId("m"), "x", "N2", ("N3",), ()), NOW) == []
+    effects = again.step(Granted(MessageId("m"), "x", "N2", ("N3", "N4"), ()), NOW)
+    assert [each.to for each in effects if isinstance(each, Send)] == ["N3", "N4"]
+
+
+def test_who_leaves_is_no_more_once_it_has_used_what_it_waits_for() -> None:
+    member = Membership(Service("N2", ("C",)), "s")
+    notifier = Notifier("N2", lambda _: ["N3"])
+    assert notifier.step(Join(member), NOW) == [Remember("", member)] and notifier.membership == member
+    notifier.step(Copy("y", message_of("din"), "N1", "N2", 1), NOW)
+    notifier.step(Copy("x", message_of("cin"), "N1", "N2", 1), NOW)
+    assert notifier.step(Leave(), NOW) == [Forget(""), Forget("had:m")] and notifier.membership is None
+    effects = notifier.step(Granted(MessageId("m"), "x", "N2", ("N3",), ()), NOW)
+    assert [each.to for each in effects if isinstance(each, Send)] == ["N3"] and effects[-1] == Forget()
+    notifier.step(Join(member), NOW)
+    assert notifier.step(Leave(), NOW) == [Forget()]
 
 
 def test_the_roots_own_service_is_not_told_of_what_it_published() -> None:
@@ -237,8 +285,8 @@ def test_the_roots_own_service_is_not_told_of_what_it_published() -> None:
 
 def test_of_what_came_from_outside_the_first_to_be_told_is_its_own_service() -> None:
     effects = Notifier("N1", lambda _: ["N2"]).step(Publish(message_of("din"), own=True), NOW)
-    assert [each.copy.to for each in effects if isinstance(each, Deliver)] == ["N1"]
-    assert [each.copy.to for each in effects if isinstance(each, Forward)] == ["N2"]
+    assert [each.message.to for each in effects if isinstance(each, Deliver)] == ["N1"]
+    assert [each.to for each in effects if isinstance(each, Send)] == ["N2"]
 
 
 def test_a_history_is_kept_only_where_the_protocol_reads_it() -> None:
@@ -246,4 +294,5 @@ def test_a_history_is_kept_only_where_the_protocol_reads_it() -> None:
     for name, rules in PROTOCOLS.items():
         notifier = Notifier("N2", lambda _: ["N3"])
         effects = notifier.step(Copy("x", message_of(name), "N1", "N2", 1), NOW)
-        assert notifier.remembered() == sum(isinstance(each, Remember) for each in effects) == rules.local
+        kept = [each.row for each in effects if isinstance(each, Remember)]
+        assert notifier.remembered() == sum(isinstance(each, Had) for each in kept) == rules.local

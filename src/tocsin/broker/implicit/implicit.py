@@ -8,34 +8,44 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tocsin.broker.caller import Caller
+from tocsin.broker.implicit.family import (
+    FOREIGN,
+    MESSAGES,
+    NAME,
+    ForeignCarrier,
+    Here,
+    Notifiers,
+    publication_letter,
+    tables_of,
+)
 from tocsin.broker.implicit.host import Host
-from tocsin.broker.implicit.lane import Means as WayOut
-from tocsin.broker.implicit.lane import Patience
+from tocsin.broker.implicit.local_notifiers import LocalNotifiers
 from tocsin.broker.implicit.peer_side import PeerSide
-from tocsin.broker.implicit.peers import Peers
 from tocsin.broker.implicit.registry import LocalRegistry
 from tocsin.broker.implicit.remote_registry import RemoteRegistry
-from tocsin.broker.implicit.residents import Residents
 from tocsin.broker.implicit.results import Results
-from tocsin.broker.implicit.shell import Shell
-from tocsin.broker.implicit.turn import Forget, Here
 from tocsin.broker.implicit.world_rights import allowed
 from tocsin.broker.settings import ImplicitSettings
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.flow.addressing import check_event_for_service, door_of
+from tocsin.flow.addressing import check_event_for_service
 from tocsin.model.identity import SECOND, Instant, MessageId
 from tocsin.model.names import Topic
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.messages import Copy, Forward, Message, Publish
+from tocsin.routing.implicit.messages import Copy, Membership, Message, Publication, Publish
 from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.routing.implicit.services import Changes, Published, Running
+from tocsin.routing.machine import Expire, Send
 from tocsin.runtime.link import Link
+from tocsin.runtime.peers import Way
+from tocsin.runtime.questions import Questions
+from tocsin.runtime.runtime import Runtime
 from tocsin.semantics.interest.changes import Change, Changing
 from tocsin.semantics.interest.ino import Service, topic_of
 from tocsin.semantics.interest.world import World
-from tocsin.store.implicit import ImplicitTables, Publication, Residing
+from tocsin.store.database import Store
+from tocsin.store.machines import Letter
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peer_messages import copy_proof
 
@@ -43,49 +53,48 @@ FORGET_SECONDS = 60.0
 
 
 class Means(Struct, frozen=True):
-    """What it works with; `patience` is that with other nodes, `report` tells an operator."""
+    """What it works with; `patience` is that with other nodes, `report` tells an operator, and `world_changed` hears of
+    the world where it is kept: first at the start, then after each change."""
 
-    tables: ImplicitTables
+    store: Store
     http: HttpClient
     key: bytes
     patience: DeliverySettings
     report: Callable[[str], None]
+    world_changed: Callable[[World], Awaitable[None]]
 
 
 class Implicit:
     """`by` is who asks where nobody has to show it, else it is the caller. `peer_side` is for other nodes."""
 
     def __init__(self, host: Host, asked: ImplicitSettings, means: Means) -> None:
-        self._host, self._asked, self._key, tables = host, asked, means.key, means.tables
+        self._host, self._asked, self._key = host, asked, means.key
         self._keeper = asked.registry or host.base_url
-        here = Here(host.base_url, asked.history or self._keeper, tables.addresses(host.base_url))
+        here = here_of(host.base_url, asked.history or self._keeper, means.store)
         link = Link(means.http, means.key, host.now)
-        self._registry: LocalRegistry | RemoteRegistry
-        if self._keeper == host.base_url:
-            self._registry = LocalRegistry(tables, host.now)
-        else:
-            self._registry = RemoteRegistry(self._keeper, host.base_url, link, tables, means.patience, means.report)
-        self._shell = Shell(here, tables, self._registry, self._tell, host.now, means.report)
-        patience = Patience(means.patience, asked.retention)
-        self._peers = Peers(WayOut(link, tables.outbox, self._registry, self._shell.take, patience, means.report))
-        self._results = Results(tables)
-        self._shell.send, self._shell.heard = self._peers.send, self._results.heard
-        self._residents = Residents(host, self._registry, self._shell, means.report)
+        self._registry = self._make_registry(link, means)
+        self._results = Results(means.store.implicit)
+        self._questions = Questions(link, NAME, MESSAGES, means.patience, means.report)
+        self._family = Notifiers(here, host, self._registry, self._results, self._questions, means.report)
+        way = Way(link, means.patience, asked.retention, {FOREIGN: ForeignCarrier(link, means.patience)})
+        self._runtime = Runtime(self._family, tables_of(means.store), host.now, means.report, way)
+        self._local = LocalNotifiers(host, self._registry, self._runtime, means.report)
         kept = self._registry if isinstance(self._registry, LocalRegistry) else None
-        self.peer_side = PeerSide(here, means.key, host.body_limit, self._shell, kept, host.now)
+        self.peer_side = PeerSide(host.base_url, means.key, host.body_limit, {NAME: self._runtime}, kept, host.now)
+
+    def _make_registry(self, link: Link, means: Means) -> LocalRegistry | RemoteRegistry:
+        tables, base = means.store.implicit, self._host.base_url
+        if self._keeper == base:
+            return LocalRegistry(tables, self._host.now, means.world_changed)
+        return RemoteRegistry(self._keeper, base, link, tables, means.patience, means.report)
 
     async def start(self) -> None:
-        self._shell.start()
-        await self._peers.start()
+        self._runtime.start()
         if isinstance(self._registry, RemoteRegistry):
             self._registry.start()
-        self._residents.start()
-
-    async def follow_world(self, told: Callable[[World], Awaitable[None]]) -> None:
-        """Where the world is kept, it is told of now and after each change."""
-        if isinstance(self._registry, LocalRegistry):
-            self._registry.on_changed = told
-            await told(self._registry.world())
+        else:
+            await self._registry.tell_changed()
+        self._local.start()
 
     def stop_waiting(self) -> None:
         """Those who wait at a door go home before it is shut."""
@@ -94,24 +103,24 @@ class Implicit:
             self._registry.stop_waiting()
 
     async def close(self) -> None:
-        await self._residents.close()
+        await self._local.close()
         if isinstance(self._registry, RemoteRegistry):
             await self._registry.close()
-        await self._peers.close()
-        await self._shell.close()
+        await self._runtime.close()
+        await self._questions.close()
 
     async def forget(self) -> None:
         retention = round(self._asked.retention * SECOND)
-        await self._shell.take([Forget(Instant(self._host.now() - retention))])
+        await self._runtime.take([Expire(Instant(self._host.now() - retention))])
 
     def figures(self) -> dict[str, Any]:
-        machines, handled = self._shell.machines, self._shell.handled
-        return {"notifiers": len(machines.residing), "handled": handled.total(), "waiting": self._shell.figures()}
+        handled, waiting = self._runtime.handled.total(), self._runtime.figures()
+        return {"notifiers": len(self._local.all()), "handled": handled, "waiting": waiting}
 
     def changed(self, change: Changed) -> None:
         """Of a subscription: that of a service may have ended."""
         if change.subscription.state == "ended":
-            self._residents.has_ended(change.subscription)
+            self._local.has_ended(change.subscription)
 
     def world(self, caller: Caller) -> World:
         """As it stands, to read. Refused where another node keeps it."""
@@ -145,21 +154,21 @@ class Implicit:
         if caller.principal is not None and owner and caller.users(owner) is None:
             raise Refusal("unknown-name", f"there is no user {owner[:80]!r} to own it; `tocsin users add` makes one")
         by = caller.name or by
-        await self._residents.create(service, by, owner or by)
+        await self._local.create(service, by, owner or by)
         return self.notifier(caller, service.name)
 
     async def remove_notifier(self, caller: Caller, name: str, by: str) -> None:
         caller.must_manage_everything("remove notifiers")
-        await self._residents.remove(name, caller.name or by)
+        await self._local.remove(name, caller.name or by)
 
     def notifier(self, caller: Caller, name: str) -> Running:
         caller.anybody()
-        return self._running(self._residents.get(name))
+        return self._running(self._local.get(name))
 
     def notifiers(self, caller: Caller) -> Sequence[Running]:
         """Those of this node, by name."""
         caller.anybody()
-        return [self._running(each) for _, each in sorted(self._shell.machines.residing.items())]
+        return [self._running(each) for _, each in sorted(self._local.all().items())]
 
     async def publish_through(self, caller: Caller, notifier: str, asked: Published) -> MessageId:
         """Returns when the message and all copies it causes at its root are on disk. What is published again with the
@@ -180,7 +189,7 @@ class Implicit:
             asked.attributes,
         )
         self._check_told(made)
-        await self._shell.take([Publish(made, self._most(asked.limit), asked.only)])
+        await self._runtime.take([publication_letter(Publish(made, self._most(asked.limit), asked.only))])
         return made.id
 
     async def notify(self, caller: Caller, copy: Copy) -> None:
@@ -189,12 +198,12 @@ class Implicit:
         self._must_publish(caller, copy.message.topic)
         self._check(copy.to, copy.message.protocol)
         if copy.sender:
-            await self._shell.take([copy])
+            await self._runtime.take([Letter(copy.to, copy, copy.id)])
         else:
             self._registry.topics.check(copy.message.topic)
             begun = replace(copy.message, root=copy.to, reports=self._host.base_url)
             self._check_told(begun)
-            await self._shell.take([Publish(begun, self._most(None), own=True)])
+            await self._runtime.take([publication_letter(Publish(begun, self._most(None), own=True))])
 
     async def pass_on(self, caller: Caller, copies: Sequence[Copy]) -> None:
         """Copies whose root may be elsewhere, each to where its receiver is told; all of them are on disk, or none."""
@@ -204,8 +213,9 @@ class Implicit:
         for message in {copy.message.id: copy.message for copy in copies}.values():
             self._check_told(message)
         await self._registry.find(copy.to for copy in copies)
-        here = self._shell.machines.residing
-        await self._shell.take([copy if copy.to in here else Forward(copy) for copy in copies])
+        await self._runtime.take(
+            [(Letter if self._local.has(copy.to) else Send)(copy.to, copy, copy.id) for copy in copies]
+        )
 
     def proof(self, caller: Caller, copy: Copy) -> str:
         """What shows that a node of this world made the copy."""
@@ -239,19 +249,11 @@ class Implicit:
         except Refusal:
             return False
 
-    async def _tell(self, copy: Copy) -> None:
-        """A topic that the world no longer has is told by its own name."""
-        topic, producer = self._said_of(copy.message)
-        await self._host.tell_service(copy, topic, producer)
-
     def _check_told(self, message: Message) -> None:
-        check_event_for_service(message, *self._said_of(message))
-
-    def _said_of(self, message: Message) -> tuple[Topic, str]:
-        return topic_of(self._registry.topics, message.topic), f"{message.reports}{door_of(message.root)}"
+        check_event_for_service(message, *self._family.described(message))
 
     def _check(self, notifier: str, protocol_name: str) -> None:
-        self._residents.get(notifier)
+        self._local.get(notifier)
         protocol(protocol_name)
 
     def _most(self, limit: int | None) -> int:
@@ -260,15 +262,21 @@ class Implicit:
             raise Refusal("malformed", f"a limit is from 1 to {most} here, not {limit}")
         return limit or most
 
-    def _running(self, residing: Residing) -> Running:
-        service = self._registry.current(residing.service)
-        remembered = self._shell.machines.notifiers[service.name].remembered()
-        return Running(service, residing.subscription, self._shell.handled[service.name], remembered)
+    def _running(self, member: Membership) -> Running:
+        service = self._registry.current(member.service)
+        handled, remembered = self._runtime.handled[service.name], self._local.remembered(service.name)
+        return Running(service, member.subscription, handled, remembered)
 
     def _world(self) -> LocalRegistry:
         if isinstance(self._registry, RemoteRegistry):
             raise Refusal("not-here", f"the world is kept by {self._keeper}; ask there")
         return self._registry
+
+
+def here_of(node: str, history: str, store: Store) -> Here:
+    before = store.implicit.addresses(node)
+    published = (each.id for each in store.implicit.publications(-1)) if before else ()
+    return Here(node, history, before, frozenset(published))
 
 
 def _check_only(asked: Published) -> None:

@@ -1,15 +1,15 @@
-"""What other nodes of the world ask of this one: it takes copies, reports and claims, and tells them their part."""
+"""What other nodes of the world ask of this one: it takes what is for its machines, and tells them their part."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
+from typing import Any
 
 from tocsin.broker.implicit.registry import LocalRegistry
-from tocsin.broker.implicit.shell import Shell
-from tocsin.broker.implicit.turn import Here, Item, Report
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Refusal
+from tocsin.runtime.runtime import Runtime
 from tocsin.semantics.interest.partition import Entry, Partition
-from tocsin.wire.peer_messages import SKEW, Batch, Registering, Taken
+from tocsin.wire.peer_messages import SKEW, Registering
 
 
 class Once:
@@ -36,35 +36,20 @@ class Once:
 
 
 class PeerSide:
-    """Implements `tocsin.doors.peers.PeerPort`. `kept` is the world, where it is kept here."""
+    """`runtimes` are those of the families that other nodes have machines of; `kept` is the world, where it is here."""
 
     def __init__(
         self,
-        here: Here,
+        node: str,
         key: bytes,
         body_limit: int,
-        shell: Shell,
+        runtimes: Mapping[str, Runtime[Any]],
         kept: LocalRegistry | None,
         now: Callable[[], Instant],
     ) -> None:
-        self.key, self.body_limit, self._now = key, body_limit, now
-        self._here, self._shell, self._kept = here, shell, kept
+        self.key, self.body_limit, self.runtimes, self.now = key, body_limit, runtimes, now
+        self._node, self._kept = node, kept
         self._once = Once(now)
-
-    def now(self) -> Instant:
-        return self._now()
-
-    async def from_peer(self, batch: Batch) -> Taken:
-        """Claims that are not for here cost what comes with them nothing."""
-        claims = batch.claims if self._shell.machines.history is not None else ()
-        if batch.claims and not (claims or batch.copies or batch.reports):
-            raise Refusal("not-here", f"the central history is at {self._here.history}; name it in implicit.history")
-        residing = self._shell.machines.residing
-        absent = tuple(copy.id for copy in batch.copies if copy.to not in residing)
-        items: list[Item] = [copy for copy in batch.copies if copy.to in residing]
-        items += [Report(self._here.node, handled) for handled in batch.reports]
-        granted = await self._shell.take([*items, *claims])
-        return Taken(absent, tuple(granted))
 
     async def part(self, node: str, after: int, seconds: float) -> Partition | None:
         return await self._world().part_after(node, after, seconds)
@@ -80,5 +65,5 @@ class PeerSide:
 
     def _world(self) -> LocalRegistry:
         if self._kept is None:
-            raise Refusal("not-here", f"{self._here.node} does not keep the world; name another in implicit.registry")
+            raise Refusal("not-here", f"{self._node} does not keep the world; name another in implicit.registry")
         return self._kept

@@ -7,10 +7,10 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from tocsin.broker.implicit.one_by_one import OneByOne
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.services import Changes
+from tocsin.runtime.serial import Serial
 from tocsin.semantics.interest.changes import CastVote, Change, Changing, PutEdge, PutService, RemoveEdge, RemoveService
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.partition import Entry, Partition, entry_of, part_of
@@ -52,12 +52,16 @@ class Registry(Protocol):
 
 
 class LocalRegistry:
-    """Changes are tried on a world of their own, written, and only then seen by anybody."""
+    """Changes are tried on a world of their own, written, and only then seen by anybody. `changed` hears of each."""
 
-    def __init__(self, tables: ImplicitTables, now: Callable[[], Instant]) -> None:
-        self._tables, self._now = tables, now
-        self.on_changed: Callable[[World], Awaitable[None]] | None = None
-        self._changes = OneByOne()
+    def __init__(
+        self,
+        tables: ImplicitTables,
+        now: Callable[[], Instant],
+        changed: Callable[[World], Awaitable[None]] | None = None,
+    ) -> None:
+        self._tables, self._now, self._on_changed = tables, now, changed
+        self._changes = Serial()
         self._changed = asyncio.Event()
         self._closing = False
         self._world = _remade(tables.changes())
@@ -103,9 +107,12 @@ class LocalRegistry:
                 if self._tried.version != self._world.version:  # whatever went wrong
                     self._tried = _again(self._world)
             self._tell_waiting()
-            if self.on_changed is not None:
-                await self.on_changed(self._world)
+            await self.tell_changed()
         return self._world.version
+
+    async def tell_changed(self) -> None:
+        if self._on_changed is not None:
+            await self._on_changed(self._world)
 
     async def _keep(self, changes: Sequence[Change], by: str) -> None:
         for change in changes:

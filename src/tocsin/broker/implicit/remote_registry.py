@@ -51,6 +51,7 @@ class RemoteRegistry:
         self._random, self._report = Random(), report
         self._part, self._topics = Partition(), Taxonomy("topic")
         self._keeping = asyncio.Lock()
+        self._following: asyncio.Task[None] | None = None
         self._found: dict[str, Entry] = {}  # what was asked for since the part came, or is in none
         if (kept := tables.part()) is not None:
             self._part = decode_part(kept)
@@ -60,8 +61,9 @@ class RemoteRegistry:
         self._following = asyncio.create_task(self._follow())
 
     async def close(self) -> None:
-        self._following.cancel()
-        await asyncio.gather(self._following, return_exceptions=True)
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
 
     @property
     def topics(self) -> Taxonomy:

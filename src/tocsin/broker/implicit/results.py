@@ -9,9 +9,9 @@ import msgspec
 
 from tocsin.model.identity import MessageId
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.messages import Handled
+from tocsin.routing.implicit.messages import Handled, Publication
 from tocsin.routing.implicit.result import Dissemination, dissemination
-from tocsin.store.implicit import ImplicitTables, Publication
+from tocsin.store.implicit import ImplicitTables
 
 _decode: Callable[[bytes], Handled] = msgspec.msgpack.Decoder(Handled).decode
 

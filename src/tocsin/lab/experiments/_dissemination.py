@@ -17,7 +17,7 @@ from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, 
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
 from tocsin.sim.clock import Clock, Delay, between
-from tocsin.sim.implicit import Network, disseminate
+from tocsin.sim.implicit import NotifierNetwork, disseminate
 
 PAPER, OURS = ("cin", "din", "hin"), ("hin-din", "bin")
 COMPARED = ("cin", "din", "hin", "hin-din")
@@ -108,7 +108,7 @@ def _run(world: World, root: str, topic: str, protocol: str, links: Links, seed:
     way = links.message * NANOSECONDS
     send = _Busy(links.handling, between(seed, round(way / 2), round(1.5 * way)))
     ask = round(links.history * NANOSECONDS / 2)
-    network = Network(world, send=send, ask=lambda: ask)
+    network = NotifierNetwork(world, send=send, ask=lambda: ask)
     send.clock = network.clock
     name = network.publish(root, topic, protocol)
     network.clock.run()

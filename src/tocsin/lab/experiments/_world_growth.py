@@ -13,8 +13,7 @@ from tocsin.lab.experiment import Progress
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
-from tocsin.sim.implicit import disseminate
-from tocsin.sim.tally import Tally
+from tocsin.sim.implicit import Tally, disseminate
 
 PROTOCOLS = ("cin", "din", "hin", "hin-din")
 HIN_PASSES = 2  # of one message at one notifier: what plain HIN is stopped at
@@ -78,7 +77,7 @@ def measured(name: str, world: World, protocol: str) -> Grown:
         seconds = time.perf_counter() - begun
     finally:
         gc.enable()
-    local = [each._history for each in network.notifiers.values() if each.remembered()]
+    local = [each._history for each in network.notifiers if each.remembered()]
     return Grown(
         name,
         len(world.services),

@@ -12,17 +12,23 @@ from msgspec import Struct
 
 from tocsin.model.identity import Instant, MessageId
 from tocsin.routing.implicit.messages import PUBLICATION, Claim, Granted
+from tocsin.routing.machine import Answer, Effect, Expire, Forget, Remember, Started
 
 _NOBODY = ""
 
 
-class Told(Struct, frozen=True, array_like=True):
+class Grant(Struct, frozen=True, array_like=True):
     """A row: the notifier was claimed by who handles that copy of the message (the publication goes by the message's
     own id); the root by nobody."""
 
     message: MessageId
     notifier: str
     copy: str
+    when: Instant
+
+    @property
+    def key(self) -> str:
+        return f"{len(self.message)}:{self.message}{self.notifier}"
 
 
 class _Known:
@@ -37,37 +43,47 @@ class _Known:
 
 
 class CentralHistory:
-    def __init__(self, rows: Iterable[tuple[Told, Instant]] = ()) -> None:
+    def __init__(self, rows: Iterable[Grant] = ()) -> None:
         self._known: dict[MessageId, _Known] = {}
-        for row, when in rows:
-            self._insert(row, when)
+        for row in sorted(rows, key=lambda each: each.when):
+            self._insert(row)
 
-    def step(self, claim: Claim, now: Instant) -> tuple[Granted, list[Told]]:
-        """The answer, and the rows to be on disk before it is given."""
-        own = claim.message if claim.copy == PUBLICATION else claim.copy
-        wanted = [Told(claim.message, claim.by, _NOBODY), *(Told(claim.message, name, own) for name in claim.names)]
-        fresh = [row for row in wanted if self._insert(row, now)]
-        granted = self._known[claim.message].grants.get(own, [])
-        others = set(claim.names).difference(granted)
-        refused = tuple(name for name in claim.names if name in others)
-        return Granted(claim.message, claim.copy, claim.by, tuple(granted), refused), fresh
-
-    def forget(self, before: Instant) -> list[MessageId]:
-        """Messages that were first claimed before that: whoever claims for one of them later tells everybody again."""
-        old = [message for message, known in self._known.items() if known.when < before]
-        for message in old:
-            del self._known[message]
-        return old
+    def step(self, message: Claim | Expire | Started, now: Instant) -> list[Effect]:
+        match message:
+            case Claim():
+                return self._grant(message, now)
+            case Expire(before):
+                return self._forget(before)
+        return []
 
     def __len__(self) -> int:
         """Rows."""
         return sum(len(known.told) for known in self._known.values())
 
-    def _insert(self, row: Told, when: Instant) -> bool:
+    def _grant(self, claim: Claim, now: Instant) -> list[Effect]:
+        """The answer is given when the rows are on disk."""
+        own = claim.message if claim.copy == PUBLICATION else claim.copy
+        grants = (Grant(claim.message, name, own, now) for name in claim.names)
+        fresh = [each for each in (Grant(claim.message, claim.by, _NOBODY, now), *grants) if self._insert(each)]
+        granted = self._known[claim.message].grants.get(own, [])
+        others = set(claim.names).difference(granted)
+        refused = tuple(name for name in claim.names if name in others)
+        answer = Granted(claim.message, claim.copy, claim.by, tuple(granted), refused)
+        return [*(Remember(each.key, each) for each in fresh), Answer(answer)]
+
+    def _forget(self, before: Instant) -> list[Effect]:
+        """Messages that were first claimed before that: whoever claims for one of them later tells everybody again."""
+        effects: list[Effect] = []
+        for message in [each for each, known in self._known.items() if known.when < before]:
+            told = self._known.pop(message).told
+            effects += [Forget(Grant(message, name, _NOBODY, before).key) for name in told]
+        return effects
+
+    def _insert(self, row: Grant) -> bool:
         """Whether it was absent."""
         known = self._known.get(row.message)
         if known is None:
-            known = self._known[row.message] = _Known(when)
+            known = self._known[row.message] = _Known(row.when)
         if row.notifier in known.told:
             return False
         known.told.add(row.notifier)

@@ -1,11 +1,14 @@
-"""What reaches a notifier, and what it asks of the world. All of it can cross a process."""
+"""What notifiers and the central history say to each other, and the rows they remember."""
 
 from msgspec import Struct
 
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Copy as Copy
 from tocsin.model.notification import Message as Message
+from tocsin.routing.machine import Expire, Started, Unanswered
+from tocsin.semantics.interest.ino import Service
 
+HISTORY = ""  # the name of the central history; no notifier has none
 PUBLICATION = ""  # stands for a copy's id where the root has the message from its own service
 
 
@@ -37,23 +40,48 @@ class Granted(Struct, frozen=True, array_like=True):
     refused: tuple[str, ...]
 
 
-Incoming = Publish | Copy | Granted
+class Membership(Struct, frozen=True, array_like=True):
+    """A notifier of a node: its service, and the subscription by which that is told. It is also its row."""
+
+    service: Service
+    subscription: str
 
 
-class Forward(Struct, frozen=True):
+class Join(Struct, frozen=True):
+    """The notifier comes to the node, or has another address or subscription."""
+
+    membership: Membership
+
+
+class Leave(Struct, frozen=True):
+    """It takes no more messages, and ends what it has begun."""
+
+
+Incoming = Publish | Copy | Granted | Join | Leave | Started | Expire | Unanswered
+
+
+class Had(Struct, frozen=True, array_like=True):
+    """A row: the notifier had that message, since when."""
+
+    when: Instant
+
+
+class Waiting(Struct, frozen=True, array_like=True):
+    """A row: a copy for which the central history is asked. `only` are told, whoever the neighbours are."""
+
     copy: Copy
+    received: Instant
+    only: tuple[str, ...] | None = None
 
 
-class Deliver(Struct, frozen=True):
-    """To the notifier's own service."""
+class Publication(Struct, frozen=True):
+    """Reported by its root: what came of the message will be asked for there."""
 
-    copy: Copy
-
-
-class Remember(Struct, frozen=True):
-    """In the notifier's own history; to be on disk together with what is forwarded."""
-
-    message: MessageId
+    id: MessageId
+    root: str
+    topic: str
+    protocol: str
+    when: Instant
 
 
 class Claim(Struct, frozen=True, array_like=True):
@@ -97,4 +125,5 @@ def gone(copy: Copy, now: Instant) -> Handled:
     return Handled(copy.message.id, copy.id, copy.sender, copy.to, copy.hop, now, gone=True)
 
 
-Effect = Forward | Deliver | Remember | Claim | Handled
+def publication(message: Message) -> Publication:
+    return Publication(message.id, message.root, message.topic, message.protocol, message.when)

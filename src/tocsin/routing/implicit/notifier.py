@@ -3,89 +3,121 @@
 It knows its own name, whom its edges lead to, and what its protocols let it remember; nothing global.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tocsin.model.identity import Instant, MessageId
 from tocsin.routing.implicit.messages import (
+    HISTORY,
     PUBLICATION,
     Claim,
     Copy,
-    Deliver,
-    Effect,
-    Forward,
     Granted,
+    Had,
     Handled,
     Incoming,
+    Join,
+    Leave,
+    Membership,
     Publish,
-    Remember,
     Suppressed,
+    Waiting,
+    publication,
 )
 from tocsin.routing.implicit.protocols import Protocol, protocol
+from tocsin.routing.machine import Ask, Deliver, Effect, Expire, Forget, Remember, Report, Send, Started
 
 MOST_NAMES = 500  # in a header of HIN, so that it cannot grow without end
+MEMBERSHIP, HAD, WAITS = "", "had:", "waits:"  # the keys of its rows, and how those of messages begin
 Neighbours = Callable[[str], Sequence[str]]  # of a topic, in an order that is always the same
 
 
-class _Waiting(NamedTuple):
+class _Asking(NamedTuple):
     """A copy for which the central history was asked, and for whom."""
 
-    copy: Copy
-    names: tuple[str, ...]
-    received: Instant
+    waiting: Waiting
+    names: tuple[str, ...] = ()
 
 
 class Notifier:
     """`neighbours` may answer differently from one message to the next: edges and services come and go.
 
-    `history` holds the ids of messages it has had and when, as far back as they are kept.
+    One that is `leaving` takes no more messages, and ends with what it waits for.
     """
 
     def __init__(
         self,
         name: str,
         neighbours: Neighbours,
-        history: Iterable[tuple[MessageId, Instant]] = (),
+        rows: Mapping[str, Any] | None = None,
         most_names: int | None = MOST_NAMES,
+        *,
+        leaving: bool = False,
     ) -> None:
         self.name = name
-        self._neighbours = neighbours
-        self._history: dict[MessageId, Instant] = dict(history)
-        self._asking: dict[tuple[MessageId, str], _Waiting] = {}
-        self._most_names = most_names
+        self.membership: Membership | None = None
+        self._neighbours, self._most_names, self._leaving = neighbours, most_names, leaving
+        self._history: dict[MessageId, Instant] = {}
+        self._asking: dict[tuple[MessageId, str], _Asking] = {}
         self._passes: dict[MessageId, tuple[int, Instant]] = {}  # by protocols that have no history, and since when
+        for key, row in (rows or {}).items():
+            self._read(key, row)
 
-    def step(self, incoming: Incoming, now: Instant) -> list[Effect]:
-        match incoming:
+    def _read(self, key: str, row: Membership | Had | Waiting) -> None:
+        match row:
+            case Membership():
+                self.membership = row
+            case Had(when):
+                self._history[MessageId(key[len(HAD) :])] = when
+            case Waiting(copy):
+                self._asking[copy.message.id, copy.id] = _Asking(row)
+
+    def step(self, message: Incoming, now: Instant) -> list[Effect]:
+        match message:
             case Publish():
-                return self._publish(incoming, now)
+                return self._publish(message, now)
             case Copy():
-                return self._notify(incoming, now)
+                return self._notify(message, now)
             case Granted():
-                return self._granted(incoming)
+                return self._granted(message)
+            case Join(membership):
+                self.membership, self._leaving = membership, False
+                return [Remember(MEMBERSHIP, membership)]
+            case Leave():
+                return self._leave()
+            case Started():
+                return [effect for each in list(self._asking.values()) for effect in self._ask(each.waiting)]
+            case Expire(before):
+                return self._forget(before)
+        return []
 
-    def forget(self, before: Instant) -> list[MessageId]:
+    def remembered(self) -> int:
+        return len(self._history)
+
+    def _forget(self, before: Instant) -> list[Effect]:
         """What is older is no longer kept: a copy that comes later still counts as new."""
         old = [message for message, when in self._history.items() if when < before]
         for message in old:
             del self._history[message]
         for message in [each for each, (_, when) in self._passes.items() if when < before]:
             del self._passes[message]
-        return old
+        return [Forget(HAD + message) for message in old]
 
-    def remembered(self) -> int:
-        return len(self._history)
+    def _leave(self) -> list[Effect]:
+        """What it is granted it uses, for nobody else will."""
+        self.membership, self._leaving = None, True
+        had, self._history = self._history, {}
+        return [Forget(MEMBERSHIP), *(Forget(HAD + message) for message in had)] if self._asking else [Forget()]
 
     def _publish(self, asked: Publish, now: Instant) -> list[Effect]:
         """The root has the message from the start, and is not told of it unless it came from outside."""
         message = asked.message
         rules = protocol(message.protocol)
         first = Copy(PUBLICATION, message, "", self.name, 0, (), asked.most if rules.bounded else None)
-        told = self._neighbours(message.topic) if asked.only is None else self._others(asked.only)
         delivery: list[Effect] = [Deliver(first)] if asked.own else []
         kept = self._remember(rules, message.id, now)
-        return [*kept, *delivery, *self._pass_on(rules, first, tuple(told), now)]
+        return [Report(publication(message)), *kept, *delivery, *self._pass_on(rules, first, asked.only, now)]
 
     def _others(self, names: Sequence[str]) -> Iterable[str]:
         return (name for name in dict.fromkeys(names) if name != self.name)
@@ -97,28 +129,38 @@ class Notifier:
             return [self._handled(copy, now, dropped=True)]
         delivery: list[Effect] = [Deliver(copy)] if message.root != self.name else []
         kept = self._remember(rules, message.id, now)
-        told = () if rules.ends else tuple(self._neighbours(message.topic))
-        return [*kept, *delivery, *self._pass_on(rules, copy, told, now)]
+        return [*kept, *delivery, *self._pass_on(rules, copy, () if rules.ends else None, now)]
 
-    def _pass_on(self, rules: Protocol, copy: Copy, names: tuple[str, ...], now: Instant) -> list[Effect]:
+    def _pass_on(self, rules: Protocol, copy: Copy, only: tuple[str, ...] | None, now: Instant) -> list[Effect]:
+        if rules.central:
+            waiting = Waiting(copy, now, only)
+            return [Remember(_waiting_key(copy), waiting), *self._ask(waiting)]
+        names = self._told(copy, only)
         known = {copy.message.root, *copy.notified} if rules.header else set[str]()
         fresh = tuple(name for name in names if name not in known)
-        if rules.central:
-            self._asking[copy.message.id, copy.id] = _Waiting(copy, fresh, now)
-            return [Claim(copy.message.id, copy.id, self.name, fresh)]
         repeated = tuple(Suppressed(name, "header") for name in names if name in known)
         return self._send(copy, fresh, repeated, now)
+
+    def _told(self, copy: Copy, only: tuple[str, ...] | None) -> tuple[str, ...]:
+        return tuple(self._neighbours(copy.message.topic) if only is None else self._others(only))
+
+    def _ask(self, waiting: Waiting) -> list[Effect]:
+        copy, names = waiting.copy, self._told(waiting.copy, waiting.only)
+        self._asking[copy.message.id, copy.id] = _Asking(waiting, names)
+        return [Ask(HISTORY, Claim(copy.message.id, copy.id, self.name, names))]
 
     def _granted(self, answer: Granted) -> list[Effect]:
         """It may name some who were asked for before a crash and are neighbours no more; an answer from that time that
         leaves out who was asked for since, or one that comes twice, is passed over. The copy was received before the
         history was asked: that is when it was handled."""
-        waiting = self._asking.get((answer.message, answer.copy))
-        if waiting is None or not {*answer.names, *answer.refused}.issuperset(waiting.names):
+        asking = self._asking.get((answer.message, answer.copy))
+        if asking is None or not {*answer.names, *answer.refused}.issuperset(asking.names):
             return []
         del self._asking[answer.message, answer.copy]
+        copy, received = asking.waiting.copy, asking.waiting.received
         repeated = tuple(Suppressed(name, "history") for name in answer.refused)
-        return self._send(waiting.copy, answer.names, repeated, waiting.received)
+        ended = [Forget()] if self._leaving and not self._asking else [Forget(_waiting_key(copy))]
+        return [*self._send(copy, answer.names, repeated, received), *ended]
 
     def _send(self, copy: Copy, names: tuple[str, ...], repeated: tuple[Suppressed, ...], now: Instant) -> list[Effect]:
         told, withheld = (names, ()) if self._may_pass_on(copy, now) else ((), names)
@@ -127,7 +169,7 @@ class Notifier:
         handled = self._handled(
             copy, now, forwarded=tuple((each.id, each.to) for each in copies), suppressed=repeated, withheld=withheld
         )
-        return [*map(Forward, copies), handled]
+        return [*(Send(each.to, each, each.id) for each in copies), handled]
 
     def _may_pass_on(self, copy: Copy, now: Instant) -> bool:
         """A bound that needs nothing global, and never bites where a message comes once: all together send no more than
@@ -152,7 +194,7 @@ class Notifier:
         if not rules.local:
             return []
         self._history[message] = now
-        return [Remember(message)]
+        return [Remember(HAD + message, Had(now))]
 
     def _handled(
         self,
@@ -163,11 +205,17 @@ class Notifier:
         forwarded: tuple[tuple[str, str], ...] = (),
         suppressed: tuple[Suppressed, ...] = (),
         withheld: tuple[str, ...] = (),
-    ) -> Handled:
-        message = copy.message.id
-        return Handled(
-            message, copy.id, copy.sender, self.name, copy.hop, now, dropped, forwarded, suppressed, withheld
+    ) -> Report:
+        message = copy.message
+        handled = Handled(
+            message.id, copy.id, copy.sender, self.name, copy.hop, now, dropped, forwarded, suppressed, withheld
         )
+        return Report(handled, message.reports)
+
+
+def _waiting_key(copy: Copy) -> str:
+    """By its own id; of the publication it is the message's."""
+    return WAITS + (copy.id or copy.message.id)
 
 
 def _name_of(message: MessageId, cause: str, to: str) -> str:

@@ -12,14 +12,14 @@ from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import RemoveService
 from tocsin.sim.clock import MILLISECOND, between, constant
-from tocsin.sim.implicit import Network, disseminate
+from tocsin.sim.implicit import NotifierNetwork, disseminate
 
 EVERY = st.sampled_from(sorted(PROTOCOLS))
 
 
 def run(sketch: Sketch, protocol: str, seed: int | None = None, limit: int = 3) -> Dissemination:
     send, ask = (None, None) if seed is None else (between(seed, 1, 50), between(seed + 1, 0, 20))
-    network = Network(sketch.world(), send=send, ask=ask)
+    network = NotifierNetwork(sketch.world(), send=send, ask=ask)
     message = network.publish(sketch.root, sketch.topic, protocol, limit=limit)
     network.clock.run()
     return network.result(message)
@@ -58,7 +58,7 @@ def test_it_counts_as_nodes_do(sketch: Sketch, protocol: str) -> None:
 @given(sketches(), st.lists(EVERY, min_size=2, max_size=4))
 @settings(max_examples=examples(60))
 def test_several_messages_at_once_go_as_each_alone(sketch: Sketch, protocols: list[str]) -> None:
-    together = Network(sketch.world())
+    together = NotifierNetwork(sketch.world())
     messages = [
         together.publish(sketch.root, sketch.topic, each, limit=3, number=number)
         for number, each in enumerate(protocols)
@@ -72,7 +72,7 @@ def test_several_messages_at_once_go_as_each_alone(sketch: Sketch, protocols: li
 @settings(max_examples=examples(60))
 def test_hops_take_as_long_as_they_say(sketch: Sketch, protocol: str) -> None:
     """CIN asks the central history, there and back, before each hop."""
-    network = Network(sketch.world(), send=constant(3 * MILLISECOND), ask=constant(5 * MILLISECOND))
+    network = NotifierNetwork(sketch.world(), send=constant(3 * MILLISECOND), ask=constant(5 * MILLISECOND))
     message = network.publish(sketch.root, sketch.topic, protocol, limit=3)
     network.clock.run()
     each = 3.0 + (10.0 if protocol == "cin" else 0.0)
@@ -86,16 +86,16 @@ def test_one_message_from_publication_to_end() -> None:
 
 
 def test_what_is_told_has_the_data() -> None:
-    network = Network(of("1>2").world())
+    network = NotifierNetwork(of("1>2").world())
     network.publish("N1", "T", "hin", data=b"shakes")
     network.clock.run()
-    assert [(copy.to, copy.message.data.data) for copy in network.delivered] == [("N2", b"shakes")]
-    assert [copy.notified for copy in network.delivered] == [("N2",)]
+    assert [(copy.to, copy.message.data.data) for copy in network.told] == [("N2", b"shakes")]
+    assert [copy.notified for copy in network.told] == [("N2",)]
 
 
 def test_who_leaves_on_the_way_is_gone_and_those_behind_it_are_not_told() -> None:
     for protocol in PROTOCOLS:
-        network = Network(of("1>2 2>3").world(), ask=constant(0))
+        network = NotifierNetwork(of("1>2 2>3").world(), ask=constant(0))
         message = network.publish("N1", "T", protocol)
         while network.clock.now == 0 and len(network.clock) and not network.handled:
             network.clock.step()
@@ -107,9 +107,9 @@ def test_who_leaves_on_the_way_is_gone_and_those_behind_it_are_not_told() -> Non
 
 def test_a_claimant_that_leaves_is_answered() -> None:
     """Else nobody would tell those it was granted, and the message would never be complete."""
-    network = Network(of("1>2 2>3").world(), ask=constant(5))
+    network = NotifierNetwork(of("1>2 2>3").world(), ask=constant(5))
     message = network.publish("N1", "T", "cin")
-    while not network.delivered:
+    while not network.told:
         network.clock.step()
     network.world.apply(RemoveService("N2"))
     network.clock.run()
@@ -125,7 +125,7 @@ def test_a_claimant_that_leaves_is_answered() -> None:
     ],
 )
 def test_what_cannot_be_published_is_refused(root: str, topic: str, protocol: str, why: str) -> None:
-    network = Network(of("1>2").world())
+    network = NotifierNetwork(of("1>2").world())
     with pytest.raises(Refusal, match=why):
         network.publish(root, topic, protocol)
     assert not len(network.clock) and not network.handled

@@ -4,52 +4,74 @@ import asyncio
 import sys
 from collections import defaultdict
 from collections.abc import Callable
+from typing import Any
 
 from msgspec.structs import replace
 
 from tocsin.broker.implicit.host import Host
-from tocsin.broker.implicit.one_by_one import OneByOne
 from tocsin.broker.implicit.registry import Registry
-from tocsin.broker.implicit.shell import Shell
-from tocsin.broker.implicit.turn import Join, Leave
 from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
 from tocsin.model.filters import ForNotifier
 from tocsin.model.refusal import OUR_FAULT, Refusal
 from tocsin.model.subscription import Endpoint, Form, Subscription
+from tocsin.routing.implicit.messages import Join, Leave, Membership
+from tocsin.routing.implicit.notifier import Notifier
+from tocsin.runtime.runtime import Runtime
+from tocsin.runtime.serial import Serial
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.suggestions import known_names
 from tocsin.store.errors import StoreError
-from tocsin.store.implicit import Residing
+from tocsin.store.machines import Letter
 from tocsin.wire.peer_messages import Registering
 
 AGAIN_AFTER = 1.0
 BETWEEN_ENDS = 10.0  # seconds: a consumer that refuses is not asked all the time
 
 
-class Residents:
-    def __init__(self, host: Host, registry: Registry, shell: Shell, report: Callable[[str], None]) -> None:
-        self._host, self._registry, self._shell, self._report = host, registry, shell, report
-        self._works = OneByOne()
+class LocalNotifiers:
+    def __init__(self, host: Host, registry: Registry, runtime: Runtime[Any], report: Callable[[str], None]) -> None:
+        self._host, self._registry, self._runtime, self._report = host, registry, runtime, report
+        self._works = Serial()
         self._strays: defaultdict[str, list[str]] = defaultdict(list)
         self._ended = asyncio.Event()
+        self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
         self._note_strays()
         self._ended.set()
-        self._tasks = [asyncio.create_task(self._move()), asyncio.create_task(self._mind())]
+        self._tasks += [asyncio.create_task(self._move()), asyncio.create_task(self._mind())]
 
     async def close(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def get(self, name: str) -> Residing:
-        found = self._shell.machines.residing.get(name)
+    def has(self, name: str) -> bool:
+        return self._membership(name) is not None
+
+    def get(self, name: str) -> Membership:
+        found = self._membership(name)
         if found is None:
             raise Refusal("unknown-name", f"there is no notifier {name[:80]!r} at this node; {self._hint(name)}")
         return found
+
+    def all(self) -> dict[str, Membership]:
+        notifiers = ((name, each) for name, each in self._runtime.machines.items() if isinstance(each, Notifier))
+        return {name: each.membership for name, each in notifiers if each.membership is not None}
+
+    def remembered(self, name: str) -> int:
+        """Messages that the notifier has in its history."""
+        machine = self._runtime.machines.get(name)
+        return machine.remembered() if isinstance(machine, Notifier) else 0
+
+    def _membership(self, name: str) -> Membership | None:
+        machine = self._runtime.machines.get(name)
+        return machine.membership if isinstance(machine, Notifier) else None
+
+    async def _join(self, service: Service, subscription: str) -> None:
+        await self._runtime.take([Letter(service.name, Join(Membership(service, subscription)))])
 
     def _hint(self, name: str) -> str:
         """Where it is, as far as this node knows the world; else those that are here."""
@@ -58,12 +80,12 @@ class Residents:
             return f"it runs at {entry.node}: ask there"
         if entry is not None and entry.notifier and not entry.node:
             return f"the world has it at {entry.notifier}"
-        return known_names(name, sorted(self._shell.machines.residing))
+        return known_names(name, sorted(self.all()))
 
     def _note_strays(self) -> None:
         """Subscriptions of notifiers that were half made when the node was killed: with another the service would be
         told twice."""
-        used = {each.subscription for each in self._shell.machines.residing.values()}
+        used = {each.subscription for each in self.all().values()}
         for each in self._host.subscriptions("", sys.maxsize, lambda one: one.id not in used):
             for name in (one.name for one in each.filters if isinstance(one, ForNotifier)):
                 self._strays[name].append(each.id)
@@ -74,14 +96,14 @@ class Residents:
 
     async def _create(self, service: Service, form: Form, by: str, owner: str) -> None:
         name, consumer = service.name, Endpoint(service.address) if service.address else None
-        if name in self._shell.machines.residing:
+        if self.has(name):
             raise Refusal("in-use", f"there is a notifier {name!r} at this node already; remove it first")
         await self._end_strays(name)
         made = await self._host.subscribe_service(name, consumer, form, owner or by or None)
         self._strays[name].append(made.id)  # until its notifier has it
         try:
             await self._registry.register(Registering(name, self._host.base_url, by, service))
-            await self._shell.take([Join(Residing(service, made.id))])
+            await self._join(service, made.id)
         except (Refusal, StoreError) as problem:
             await self._end_strays(name)
             raise _refusal(problem) from None
@@ -98,10 +120,10 @@ class Residents:
 
     async def _remove(self, name: str, by: str) -> None:
         """Out of the world first: whoever sends to it then hears that it is gone."""
-        residing = self.get(name)
-        await self._registry.register(Registering(name, self._host.base_url, by, before=residing.service.node))
-        await self._shell.take([Leave(name)])
-        await self._unsubscribe(residing.subscription)
+        member = self.get(name)
+        await self._registry.register(Registering(name, self._host.base_url, by, before=member.service.node))
+        await self._runtime.take([Letter(name, Leave())])
+        await self._unsubscribe(member.subscription)
 
     async def _unsubscribe(self, subscription: str) -> None:
         try:
@@ -131,24 +153,23 @@ class Residents:
             await asyncio.sleep(pause)
 
     def _untold(self) -> list[str]:
-        residing = self._shell.machines.residing
-        return [name for name, each in residing.items() if not self._stands(each.subscription)]
+        return [name for name, each in self.all().items() if not self._stands(each.subscription)]
 
     async def _mend(self, name: str) -> None:
-        residing = self._shell.machines.residing.get(name)
-        if residing is None or self._stands(residing.subscription):
+        member = self._membership(name)
+        if member is None or self._stands(member.subscription):
             return  # it was removed meanwhile
         await self._end_strays(name)
-        made = await self._subscribe_again(residing)
+        made = await self._subscribe_again(member)
         self._strays[name].append(made.id)
-        await self._shell.take([Join(Residing(residing.service, made.id))])
+        await self._join(member.service, made.id)
         del self._strays[name]
         self._report(f"the subscription of the notifier {name!r} had ended; its service is told by {made.id} now")
 
-    async def _subscribe_again(self, residing: Residing) -> Subscription:
-        service = residing.service
+    async def _subscribe_again(self, member: Membership) -> Subscription:
+        service = member.service
         try:
-            return await self._host.subscribe_again(service.name, residing.subscription)
+            return await self._host.subscribe_again(service.name, member.subscription)
         except Refusal as refusal:
             if refusal.reason != "unknown-subscription":
                 raise
@@ -164,7 +185,7 @@ class Residents:
     async def _move(self) -> None:
         """A node that has another address than before tells the world so, as soon as that can be reached."""
         base = self._host.base_url
-        for each in list(self._shell.machines.residing.values()):
+        for each in self.all().values():
             if (before := each.service.node) != base:
                 moved = self._placed(each.service)
                 await self._until_moved(Registering(moved.name, base, base, moved, before), moved)
@@ -185,8 +206,8 @@ class Residents:
 
     async def _join_again(self, moved: Service) -> None:
         """With the subscription that it has by now, unless it was removed meanwhile."""
-        if (residing := self._shell.machines.residing.get(moved.name)) is not None:
-            await self._shell.take([Join(Residing(moved, residing.subscription))])
+        if (member := self._membership(moved.name)) is not None:
+            await self._join(moved, member.subscription)
 
     def _placed(self, service: Service) -> Service:
         base = self._host.base_url

@@ -1,22 +1,22 @@
-"""The shell of the notifiers of a node: nothing acknowledged is lost, and nothing is handled twice."""
+"""Notifiers as a node runs them: nothing acknowledged is lost, and nothing is handled twice."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
-from tests.broker.implicit.stage import FOREIGN, HERE, THERE, Stage, at_home, copied, opened, published, world
+from tests.broker.implicit.stage import ELSEWHERE, HERE, THERE, Stage, at_home, copied, opened, published, world
 from tests.whole.shell import wait_until
 
-from tocsin.broker.implicit import shell as shell_module
-from tocsin.broker.implicit.turn import Forget, Leave, Report
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.messages import Claim, Granted, Handled
+from tocsin.routing.implicit.messages import Claim, Granted, Handled, Leave
+from tocsin.routing.machine import Expire, Report
+from tocsin.runtime import runtime as runtime_module
 from tocsin.semantics.interest.changes import Change
 from tocsin.semantics.interest.world import World
 from tocsin.sim.implicit import disseminate
 from tocsin.store.errors import DatabaseFailed
-from tocsin.store.implicit import Writing
+from tocsin.store.machines import Letter, Writing
 
 # The paper's scenarios that loop, double and branch, all at one node.
 FIG_7 = world([("C1", "C2"), ("C2", "C3")], [("N1", "C1,C3", HERE), *at_home("C2", "N2"), *at_home("C3", "N3", "N4")])
@@ -31,19 +31,19 @@ FIG_13 = world(
 CHAIN = world([("C1", "C2"), ("C2", "C3")], [*at_home("C1", "N1"), *at_home("C2", "N2"), *at_home("C3", "N3")])
 # N2 is here, who tells N3 at another node and somebody else's N4.
 FORK = world(
-    [("C2", "C3")], [*at_home("C2", "N2"), ("N3", "C3", THERE), ("N4", "C3", FOREIGN), ("N5", "C3", "http://gone")]
+    [("C2", "C3")], [*at_home("C2", "N2"), ("N3", "C3", THERE), ("N4", "C3", ELSEWHERE), ("N5", "C3", "http://gone")]
 )
 MESSAGE = "urn:message:1"
 
 
 @pytest.fixture(autouse=True)
 def soon_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_module, "AGAIN_AFTER", 0.001)
+    monkeypatch.setattr(runtime_module, "AGAIN_AFTER", 0.001)
 
 
 def failing(stage: Stage, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     """The next so many transactions."""
-    left, write = [times], stage.store.implicit.write
+    left, write = [times], stage.tables.write
 
     def fails(writing: Writing) -> None:
         left[0] -= 1
@@ -51,7 +51,7 @@ def failing(stage: Stage, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
             raise DatabaseFailed("disk full")
         write(writing)
 
-    monkeypatch.setattr(stage.store.implicit, "write", fails)
+    monkeypatch.setattr(stage.tables, "write", fails)
 
 
 @pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din"])
@@ -76,7 +76,7 @@ async def test_what_comes_again_is_acknowledged_and_changes_nothing(tmp_path: Pa
         await stage.take(copied("N2", name="by-another-way"))
         await stage.settled()
         assert stage.told == [("N2", MESSAGE), ("N3", MESSAGE)]
-        assert [each.kind for each in stage.outbox()] == ["report", "report", "report"]  # the other way is one more
+        assert [each.lane for each in stage.outbox()] == ["reports", "reports", "reports"]  # the other way is one more
     async with opened(tmp_path) as stage:
         await stage.take(copied("N2"))
         assert stage.told == []
@@ -94,7 +94,7 @@ async def test_a_publication_that_is_repeated_is_the_same_message(tmp_path: Path
 async def test_what_is_acknowledged_goes_on_after_a_crash(tmp_path: Path) -> None:
     """Killed as soon as the publisher has its answer: the copies are on disk, and no more."""
     async with opened(tmp_path, CHAIN) as stage:
-        stage.stuck = True
+        stage.services.stuck = True
         await stage.take(published())
     async with opened(tmp_path) as stage:
         await stage.settled()
@@ -105,7 +105,7 @@ async def test_what_is_acknowledged_goes_on_after_a_crash(tmp_path: Path) -> Non
 async def test_killed_after_a_service_is_told_it_is_told_again_and_nobody_is_left_out(tmp_path: Path) -> None:
     """A notifier that remembered before it had forwarded would drop the repetition, and N3 would never know."""
     async with opened(tmp_path, CHAIN) as stage:
-        stage.stuck = True
+        stage.services.stuck = True
         taking = asyncio.create_task(stage.take(copied("N2", protocol="din")))
         await wait_until(lambda: stage.told, "N2 is told")
         taking.cancel()
@@ -136,16 +136,16 @@ async def test_what_was_acknowledged_outlasts_a_store_that_fails_for_a_while(
     async with opened(tmp_path, CHAIN) as stage:
         await stage.take(published())
         failing(stage, monkeypatch, 3)
-        await wait_until(lambda: not stage.shell.waits and ("N3", MESSAGE) in stage.told, "N3 is told")
+        await wait_until(lambda: not stage.runtime.waits and ("N3", MESSAGE) in stage.told, "N3 is told")
         assert (await stage.result(MESSAGE)).complete
 
 
 async def test_services_that_cannot_be_told_now_refuse_the_copy(tmp_path: Path) -> None:
     async with opened(tmp_path, CHAIN) as stage:
-        stage.refuses["N2"] = Refusal("overloaded", "later")
+        stage.services.refuses["N2"] = Refusal("overloaded", "later")
         with pytest.raises(Refusal, match="later"):
             await stage.take(copied("N2"))
-        del stage.refuses["N2"]
+        del stage.services.refuses["N2"]
         await stage.take(copied("N2"))
         await stage.settled()
         assert [name for name, _ in stage.told] == ["N2", "N3"]
@@ -154,7 +154,7 @@ async def test_services_that_cannot_be_told_now_refuse_the_copy(tmp_path: Path) 
 @pytest.mark.parametrize("problem", [Refusal("unknown-topic", "not one of the fixed topics"), OverflowError("year")])
 async def test_a_service_that_can_never_be_told_costs_the_others_nothing(tmp_path: Path, problem: Exception) -> None:
     async with opened(tmp_path, CHAIN) as stage:
-        stage.refuses["N2"] = problem
+        stage.services.refuses["N2"] = problem
         await stage.take(copied("N2"))
         await stage.settled()
         assert stage.told == [("N3", MESSAGE)]
@@ -163,30 +163,29 @@ async def test_a_service_that_can_never_be_told_costs_the_others_nothing(tmp_pat
 
 async def test_each_target_has_its_own_way(tmp_path: Path) -> None:
     async with opened(tmp_path, FORK) as stage:
-        woken: list[str] = []
-        stage.shell.send = lambda peer, _: woken.append(peer)
         await stage.take(copied("N2"))
-        assert set(stage.store.implicit.outbox.lanes()) == {
-            (THERE, "copy"),
-            (THERE, "report"),
-            (FOREIGN, "foreign"),
-            ("http://gone", "copy"),
+        assert set(stage.tables.outbox.lanes()) == {
+            (THERE, "letters"),
+            (THERE, "reports"),
+            (ELSEWHERE, "foreign"),
+            ("http://gone", "letters"),
         }
-        assert set(woken) == {THERE, FOREIGN, "http://gone"}
 
 
 async def test_while_the_history_elsewhere_is_asked_the_copy_waits_and_its_service_is_told_once(tmp_path: Path) -> None:
     """CIN: killed while it waits, it asks again; what is granted is used once."""
     claim = Claim(MessageId(MESSAGE), "copy-N2-1", "N2", ("N3",))
+    granted = Granted(claim.message, claim.copy, claim.by, claim.names, ())
     async with opened(tmp_path, CHAIN, history=THERE) as stage:
         await stage.take(copied("N2", protocol="cin"))
-        assert stage.told == [("N2", MESSAGE)] and len(stage.outbox()) == 1
+        assert stage.told == [("N2", MESSAGE)] and stage.outbox() == []
+        await wait_until(lambda: stage.claims() == [(THERE, claim)], "the history is asked")
     async with opened(tmp_path, history=THERE) as stage:
         await stage.settled()
-        assert [each.kind for each in stage.outbox()] == ["claim"] and stage.told == []
-        granted = Granted(claim.message, claim.copy, claim.by, claim.names, ())
-        await stage.take(granted)
-        await stage.take(granted)
+        await wait_until(lambda: stage.claims() == [(THERE, claim)], "it is asked again")
+        assert stage.told == []
+        await stage.grant(granted)
+        stage.runtime.post("N2", granted)
         await stage.settled()
         assert stage.told == [("N3", MESSAGE)]
     async with opened(tmp_path, history=THERE) as stage:
@@ -195,22 +194,25 @@ async def test_while_the_history_elsewhere_is_asked_the_copy_waits_and_its_servi
 
 
 async def test_an_answer_from_before_a_restart_does_not_end_what_is_asked_now(tmp_path: Path) -> None:
-    """The claim of the first life still goes out; N4 joined since, and only the second asks for it."""
+    """N4 joined since, and only the second life asks for it."""
     async with opened(tmp_path, CHAIN, history=THERE) as stage:
         await stage.take(copied("N2", protocol="cin"))
     async with opened(tmp_path, world([], at_home("C3", "N4")), history=THERE) as stage:
-        for names in (("N3",), ("N3", "N4")):
-            assert stage.told == []
-            await stage.take(Granted(MessageId(MESSAGE), "copy-N2-1", "N2", names, ()))
-            await stage.settled()
+        await wait_until(stage.claims, "it is asked again")
+        stage.runtime.post("N2", Granted(MessageId(MESSAGE), "copy-N2-1", "N2", ("N3",), ()))
+        await stage.settled()
+        assert stage.told == []
+        await stage.grant(Granted(MessageId(MESSAGE), "copy-N2-1", "N2", ("N3", "N4"), ()))
+        await stage.settled()
         assert stage.told == [("N3", MESSAGE), ("N4", MESSAGE)]
 
 
 async def test_publications_that_wait_for_the_history_are_not_confused(tmp_path: Path) -> None:
     async with opened(tmp_path, CHAIN, history=THERE) as stage:
         await stage.take(published(1, "cin"), published(2, "cin"))
+        await wait_until(lambda: len(stage.claims()) == 2, "both are asked for")
         for number in (2, 1):
-            await stage.take(Granted(MessageId(f"urn:message:{number}"), "", "N1", ("N2",), ()))
+            await stage.grant(Granted(MessageId(f"urn:message:{number}"), "", "N1", ("N2",), ()))
         await stage.settled()
         assert [name for _, name in stage.told] == ["urn:message:2", "urn:message:1"]
         assert not (await stage.result(MESSAGE)).complete  # what N2 may tell is being asked
@@ -226,16 +228,16 @@ async def test_the_central_history_answers_the_same_after_a_crash(tmp_path: Path
 
 async def test_a_notifier_that_leaves_with_copies_waiting_is_reported_gone(tmp_path: Path) -> None:
     async with opened(tmp_path, CHAIN) as stage:
-        await stage.take(published(), Leave("N2"))
+        await stage.take(published(), Letter("N2", Leave()))
         await stage.settled()
         found = await stage.result(MESSAGE)
         assert found.complete and found.gone == ("N2",) and stage.told == []
-        assert [each.service.name for each in stage.store.implicit.notifiers()] == ["N1", "N3"]
+        assert {name for name in stage.tables.rows() if name} == {"N1", "N3"}
 
 
 async def test_a_root_that_leaves_just_before_it_publishes_is_reported_gone(tmp_path: Path) -> None:
     async with opened(tmp_path, CHAIN) as stage:
-        await stage.take(Leave("N1"), published())
+        await stage.take(Letter("N1", Leave()), published())
         found = await stage.result(MESSAGE)
         assert found.complete and found.gone == ("N1",) and found.notifications == 0
 
@@ -251,31 +253,31 @@ async def test_what_is_old_is_forgotten_here_and_on_disk(tmp_path: Path) -> None
     async with opened(tmp_path, CHAIN) as stage:
         await stage.take(published(1, "din"), published(2, "cin"))
         await stage.settled()
-        machines = stage.shell.machines
-        assert machines.history is not None and len(machines.history) and machines.notifiers["N2"].remembered()
-        await stage.take(Forget(Instant(2_000_000_000)))
-        assert not len(machines.history) and not machines.notifiers["N2"].remembered()
-        tables = stage.store.implicit
-        assert not (tables.histories() or tables.told() or tables.publications(9) or tables.reports(MESSAGE))
-        assert tables.known(["publication urn:message:1"]) == set()
+        history, notifier, results = stage.history(), stage.notifier("N2"), stage.store.implicit
+        assert len(history) and notifier.remembered()
+        await stage.take(Expire(Instant(2_000_000_000)))
+        assert not len(history) and not notifier.remembered()
+        assert {key for rows in stage.tables.rows().values() for key in rows} == {""}
+        assert not results.publications(9) and not results.reports(MESSAGE)
+        assert stage.tables.known(["publication urn:message:1"]) == set()
         with pytest.raises(Refusal, match="published here"):
             await stage.result(MESSAGE)
 
 
 async def test_what_waits_is_not_forgotten(tmp_path: Path) -> None:
     async with opened(tmp_path, CHAIN, history=THERE) as stage:
-        await stage.take(copied("N2", protocol="cin"), Forget(Instant(2_000_000_000)))
-        assert [row.state for row in stage.store.implicit.open_copies()] == ["told"]
+        await stage.take(copied("N2", protocol="cin"), Expire(Instant(2_000_000_000)))
+        assert "waits:copy-N2-1" in stage.tables.rows()["N2"]
 
 
 async def test_a_report_on_what_is_not_known_is_let_go(tmp_path: Path) -> None:
     async with opened(tmp_path, CHAIN) as stage:
-        await stage.take(Report(HERE, Handled(MessageId("other"), "c", "A", "B", 1, Instant(1))))
+        await stage.take(Report(Handled(MessageId("other"), "c", "A", "B", 1, Instant(1)), HERE))
         assert stage.store.implicit.reports("other") == []
 
 
 async def test_more_than_can_wait_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shell_module, "MOST_WAITING", 3)
+    monkeypatch.setattr(runtime_module, "MOST_WAITING", 3)
     async with opened(tmp_path) as stage:
         with pytest.raises(Refusal) as refused:
             await stage.take(*(copied("N2", number) for number in range(4)))
@@ -285,13 +287,13 @@ async def test_more_than_can_wait_is_refused_at_once(tmp_path: Path, monkeypatch
 async def test_many_at_once_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writes: list[int] = []
     async with opened(tmp_path, CHAIN) as stage:
-        write = stage.store.implicit.write
+        write = stage.tables.write
 
         def counted(writing: Writing) -> None:
-            writes.append(len(writing.copies))
+            writes.append(len(writing.done))
             write(writing)
 
-        monkeypatch.setattr(stage.store.implicit, "write", counted)
+        monkeypatch.setattr(stage.tables, "write", counted)
         await asyncio.gather(*(stage.take(copied("N3", number)) for number in range(500)))
         assert sum(writes) == 500 and len(writes) < 5
         assert len(stage.told) == 500
