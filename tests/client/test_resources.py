@@ -1,8 +1,10 @@
 """The resources of the JSON API by typed calls, against a started broker; each test uses names of its own."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
+from tests.whole.acts import IMPATIENT
 from tests.whole.shell import BrokerProcess
 
 from tocsin import Client, ClientError
@@ -17,6 +19,14 @@ NOWHERE = "http://127.0.0.1:9/closed"
 TOPICS = f'<w:TopicNamespace xmlns:w="{T1}" targetNamespace="urn:resources"><w:Topic name="flood"/></w:TopicNamespace>'
 ONTOLOGY = "@prefix owl: <http://www.w3.org/2002/07/owl#> . <urn:resources#Alarm> a owl:Class ."
 LIFTING = {"syntax": "json", "types": ["resources"], "class": "urn:resources#Alarm"}
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """Of this module alone: where others have loaded a world, its categories are the only ones."""
+    process = BrokerProcess.start(tmp_path_factory.mktemp("resources"), IMPATIENT | {"delivery-attempts": "3"})
+    yield process
+    process.kill()
 
 
 async def test_subscriptions_and_what_became_of_a_notification(broker: BrokerProcess) -> None:

@@ -5,6 +5,7 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -38,7 +39,7 @@ class FakeImplicit:
     asked_by: list[str] = field(default_factory=list)
     owners: list[str] = field(default_factory=list)
     keeps_world: bool = True
-    peer_side: Any = None
+    peer_side: Any = field(default_factory=lambda: SimpleNamespace(runtimes={}))  # no other node asks
 
     def world(self, caller: Caller) -> World:
         if not self.keeps_world:
