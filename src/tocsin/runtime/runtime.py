@@ -7,6 +7,7 @@ are made anew from the store.
 """
 
 import asyncio
+import contextlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
@@ -165,6 +166,8 @@ class Runtime(Generic[M]):
             answers = await self._turn(calls)
         except Exception as problem:
             self._tell_operator(problem)
+            with contextlib.suppress(StoreError):  # what failed did not happen, for those who look right away too
+                self.machines, self._local = await asyncio.to_thread(self._load)
             self._refuse(calls, _refusal(problem))
             await self._recover(calls if _passes(problem) else ())
             return

@@ -119,7 +119,7 @@ class Registrations(Family[Demand]):
     def all(self, caller: Caller) -> Sequence[Registration]:
         machines = self._runtime.machines.values()
         standing = (each.registration for each in machines if each.registration is not None and not each.ending)
-        return [each for each in standing if _is_of(caller, each)]
+        return sorted((each for each in standing if _is_of(caller, each)), key=lambda each: each.created)
 
     def upstream_of(self, caller: Caller, registration: str) -> str | None:
         """How the broker's subscription at that publisher stands, in a word; None where it needs none."""
