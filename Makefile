@@ -26,7 +26,7 @@ help: ## this list
 .PHONY: setup
 setup: $(WARM) ## the virtual environment in .venv (2 min)
 
-$(READY): requirements/development.txt requirements/setup.txt requirements/runtime.in requirements/spark.in pyproject.toml
+$(READY): requirements/development.txt requirements/setup.txt requirements/runtime.in requirements/spark.in requirements/kafka.in pyproject.toml
 	@$(TIMED) set-up 120 tools/setup $(VENV)
 
 # numba sees when a kernel's own file changes, but not when one that it takes something from does.
@@ -46,16 +46,32 @@ run: java $(WARM) ## the platform with its demo, until ^C or FOR=60s; ENGINE=spa
 	@$(TIMED) run - $(BIN)/tocsin up --demo $(if $(FOR),--for $(FOR)) $(if $(ENGINE),--engine $(ENGINE)) $(if $(PORT),--port $(PORT))
 
 .PHONY: test
-test: java $(WARM) ## what a change can break: real brokers, clients and Spark in brief (7 min)
-	@EFFORT=0.25 $(TIMED) test 600 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not long" $(TESTS)
+test: java $(WARM) ## what a change can break: real brokers, clients and Spark in brief (8 min)
+	@EFFORT=0.25 $(TIMED) test 600 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not long and not kafka and not scale" $(TESTS)
 
 .PHONY: test-all
-test-all: java $(WARM) ## every test: kills, all clients, large Spark, many examples (20 min)
-	@$(TIMED) test-all 2400 $(BIN)/pytest $(SIDE_BY_SIDE) $(TESTS)
+test-all: java $(WARM) ## every test: kills, all clients, large Spark, many examples (13 min)
+	@$(TIMED) test-all 2400 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not kafka and not scale and not cluster" $(TESTS)
+
+KAFKA := build/kafka
+$(KAFKA)/.ready: tools/kafka
+	@$(TIMED) kafka 120 tools/kafka $(KAFKA)
+
+.PHONY: test-kafka
+test-kafka: java $(WARM) $(KAFKA)/.ready ## nodes that share a log in Kafka, which Maven fetches
+	@$(TIMED) test-kafka 900 $(BIN)/pytest -m kafka tests/shared
+
+.PHONY: test-cluster
+test-cluster: java $(WARM) ## executors and machines of a Spark cluster killed in the middle of a batch (2 min)
+	@$(TIMED) test-cluster 600 $(BIN)/pytest -m cluster $(TESTS)
+
+.PHONY: same-answer
+same-answer: java $(WARM) $(KAFKA)/.ready ## a recording by every way to match it: MESSAGES=50000 SUBSCRIPTIONS=10000 (9 min)
+	@$(TIMED) same-answer - $(BIN)/pytest -s -m scale tests/scale
 
 .PHONY: test-fast
 test-fast: $(WARM) ## a quick look: no Spark, no broker processes, few examples (1 min)
-	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not long and not spark and not kills and not broker and not clients" $(TESTS)
+	@EFFORT=0.1 $(TIMED) test-fast 60 $(BIN)/pytest $(SIDE_BY_SIDE) -m "not long and not kafka and not scale and not spark and not kills and not broker and not clients" $(TESTS)
 
 .PHONY: check
 check: $(READY) ## lint, format, types, layers (2 min)
@@ -69,10 +85,11 @@ lint:
 	$(BIN)/lint-imports --no-logo
 
 .PHONY: docs
-docs: $(READY) ## the pages made from tables: docs/mediation.md, and parts of docs/clients.md and docs/architecture.md
-	@text=$$($(BIN)/python -m tocsin.mediation.document && echo .) && printf %s "$${text%.}" > docs/mediation.md
+docs: $(READY) ## the pages that are made: docs/mediation.md, and parts of docs/clients.md, architecture.md and notebook.md
+	@text=$$($(BIN)/python tools/mediation-page && echo .) && printf %s "$${text%.}" > docs/mediation.md
 	@$(BIN)/python -m tests.clients.peers.table > /dev/null
 	@$(BIN)/python tools/walk --page docs/architecture.md
+	@$(BIN)/python -m tests.pipeline.notebook
 
 .PHONY: bench
 bench: $(WARM) ## the benchmarks with their rivals; NAME=mediation for one

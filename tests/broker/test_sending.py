@@ -10,7 +10,7 @@ from tests.broker.records import NODE
 from tocsin.broker.engines.settlement import Engine, Settlement
 from tocsin.broker.settings import DeliverySettings
 from tocsin.broker.subscriptions.failures import FilterFailures
-from tocsin.delivery.queue import Entry
+from tocsin.delivery.lane import Entry
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import Instant, MessageId, SubscriptionId
 from tocsin.model.records import Position

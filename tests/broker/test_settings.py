@@ -300,3 +300,14 @@ def test_how_sizes_are_written(text: str, number: int) -> None:
 
 def test_short_variables_are_as_short_flags() -> None:
     assert BY_VARIABLE["TOCSIN_PORT"] == BY_FLAG["port"] == "listen.port"
+
+
+def test_options_with_secrets_are_told_without_them() -> None:
+    given = {"pipeline-tables-options": "AWS_REGION=eu, AWS_SECRET_ACCESS_KEY=hush"}
+    settings = load(given, {})
+    assert settings.pipeline.tables_options == (("AWS_REGION", "eu"), ("AWS_SECRET_ACCESS_KEY", "hush"))
+    shown = {name: value for name, value, _ in rows(settings)}
+    assert shown["pipeline.tables_options"] == "AWS_REGION=eu,AWS_SECRET_ACCESS_KEY=***"
+    with pytest.raises(SettingsError, match="expected KEY=VALUE") as raised:
+        load({"pipeline-tables-options": "hush"}, {})
+    assert "hush" not in str(raised.value)

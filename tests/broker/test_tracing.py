@@ -29,12 +29,13 @@ from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import WHOLE, Dimension, InformationSpace
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
+from tocsin.store.blocks import in_blocks
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
 from tocsin.store.errors import DatabaseFailed
 from tocsin.store.judge.judge import Judges
 from tocsin.store.log.reader import LogReader
-from tocsin.store.outbox import Outbox, encoded
+from tocsin.store.outbox import Outbox
 from tocsin.store.pull_points import PointState, Put, Saving
 
 S = SubscriptionId("s")
@@ -102,8 +103,11 @@ class Stage:
             judge=self,
         )
 
-    def written(self, size: int) -> None:
+    def begin(self) -> None:
         """Nobody waits."""
+
+    def written(self, size: int) -> None:
+        """Nor here."""
 
     def judge(self, asked: Content, document: bytes) -> bool:
         raise Undecided("it takes too long")
@@ -352,10 +356,10 @@ def test_the_outbox_knows_by_its_rows(tmp_path: Path) -> None:
     store, outbox = Store.open(tmp_path / "tocsin.db"), Outbox.open(tmp_path / "outbox.db")
     engine = OutboxEngine(store, outbox, cast(Any, Lanes()))
     assert engine.waits()(S, Position(NODE, 0), 0) is None
-    outbox.publish(0, map(encoded, [letter(S, 3).delivery, letter(S, 5).delivery]), rows=6, end='{"log": 6}')
+    outbox.publish(0, in_blocks([letter(S, 3).delivery, letter(S, 5).delivery]), rows=6, end='{"log": 6}')
     waits = engine.waits()
     assert [waits(S, Position(NODE, offset), 0) for offset in (2, 3, 5, 6)] == [False, True, True, None]
-    outbox.publish(1, map(encoded, [letter(S, 6).delivery] * ROWS), rows=1, end='{"log": 7}')
+    outbox.publish(1, in_blocks([letter(S, 6).delivery] * ROWS), rows=1, end='{"log": 7}')
     assert waits(S, Position(NODE, 2), 0)  # as good as waiting
     for each in (outbox, store):
         each.close()

@@ -4,8 +4,7 @@ import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from tocsin.cli.api import asking
-from tocsin.cli.connection import Connection
+from tocsin.cli.command import Connection, asking
 
 
 @pytest.mark.parametrize(
@@ -19,9 +18,8 @@ from tocsin.cli.connection import Connection
 def test_a_command_names_the_broker_unless_it_is_where_it_usually_is(flags: tuple[str, ...], told: str) -> None:
     application = Typer()
 
-    @application.command()
-    @asking
-    def show(connection: Connection) -> None:
+    @asking(application.command, "tocsin show")
+    async def show(connection: Connection) -> None:
         print(connection.api_command("notifiers", "result", "a b"))
 
     done = CliRunner().invoke(application, list(flags), env={"TOCSIN_BROKER": None})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.cli.inside import inside as tocsin
 
-from tocsin.cli.hierarchies import MOST, drawn
+from tocsin.cli.output import MOST_BRANCHES, hierarchy
 
 WHEN = "when:time:..2100-01-01T00:00:00Z"
 PLACE = "http://p.example/a?x=1#y"
@@ -133,4 +133,4 @@ def test_a_hierarchy_with_ever_more_ways_is_drawn_to_an_end() -> None:
     def count(tree: Any) -> int:
         return sum(1 + count(each) for each in tree.children)
 
-    assert MOST <= count(drawn(parents)) <= MOST + 2
+    assert MOST_BRANCHES <= count(hierarchy(parents)) <= MOST_BRANCHES + 2

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tocsin.cli.payloads import media_type_of
+from tocsin.cli.messages import media_type_of
 
 GIVEN = (
     ("event.nt", b"<urn:a> <urn:b> <urn:c> .", "application/n-triples"),

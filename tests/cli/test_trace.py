@@ -5,16 +5,19 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 from tests.cli.commands import tocsin
 
 from tocsin.cli.trace import tree_of
+from tocsin.documents.traces import TraceDocument
 
 CONSUMER = "http://127.0.0.1:9/closed"
 pytestmark = pytest.mark.broker
 SAID = {"id": "urn:m", "topic": "t", "offset": 1, "when": "2030-01-31T12:00:30Z", "door": "/events", "dialect": "raw"}
 SAID |= {"producer": "", "type": None, "media_type": "", "bytes": 1, "content_topic": None, "of": 1}
+SAID |= {"cause": "urn:c", "index": 0}
 
 
 def said(*arguments: str) -> Any:
@@ -69,7 +72,8 @@ def test_a_subscription_asks_why_nothing_arrived(broker: str, alert: str) -> Non
 
 def shown(account: dict[str, Any]) -> str:
     console = Console(width=200, record=True, file=StringIO())
-    console.print(tree_of({"notification": SAID, "items": [account], "next": None}, True))
+    document = {"notification": SAID, "items": [account], "next": None}
+    console.print(tree_of(msgspec.convert(document, TraceDocument), True))
     return console.export_text()
 
 
@@ -77,7 +81,11 @@ def test_a_filter_that_failed_says_why_once() -> None:
     failed = {"what": "xpath x", "verdict": "undecided", "why": "it could not be evaluated: it takes too long"}
     part = failed | {"decides": True, "parts": [], "more": 0}
     account = {"subscription": "s", "consumer": "c", "wanted": None, "because": "xpath x: ...", "remark": "", "more": 3}
-    account |= {"outcome": "dead letter", "detail": "its filter could not be evaluated: it takes too long"}
+    account |= {
+        "state": "active",
+        "outcome": "dead letter",
+        "detail": "its filter could not be evaluated: it takes too long",
+    }
     once = shown(account | {"parts": [part]})
     assert once.count("it takes too long") == 1 and "and 3 more" in once
     assert "nobody is there" in shown(account | {"parts": [part], "detail": "nobody is there"})

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from tests.client.documented import run_example
 from tests.whole.acts import IMPATIENT
 from tests.whole.shell import BrokerProcess
 
@@ -51,6 +52,12 @@ async def test_subscriptions_and_what_became_of_a_notification(broker: BrokerPro
         await client.subscriptions.cancel(made.id)
         with pytest.raises(ClientError, match="no subscription"):
             await client.subscriptions.get(made.id)
+
+
+async def test_the_data_pipeline(broker: BrokerProcess) -> None:
+    async with Client(broker.url) as client:
+        found = await client.pipeline.figures()
+        assert (found.batches, found.state, found.error, set(found.lag)) == (0, None, None, {"log", "outcomes"})
 
 
 async def test_pull_points(broker: BrokerProcess) -> None:
@@ -123,3 +130,10 @@ async def test_ontologies_and_liftings(broker: BrokerProcess) -> None:
 async def test_what_the_broker_counts(broker: BrokerProcess) -> None:
     async with Client(broker.url) as client:
         assert (await client.figures())["node"]
+
+
+async def test_the_documented_example(broker: BrokerProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    await run_example("Everything else that a broker has", broker.url)
+    assert "weather ['temperature']\n" in capsys.readouterr().out
+    async with Client(broker.url) as client:
+        await client.spaces.remove("weather")

@@ -1,12 +1,10 @@
 """`client.world` and `client.notifiers` against a started broker; the blocking twins too."""
 
-import re
-import textwrap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.client.documented import run_example
 from tests.whole.acts import IMPATIENT
 from tests.whole.shell import BrokerProcess
 
@@ -143,12 +141,7 @@ def test_the_blocking_twin_does_the_same(own: BrokerProcess) -> None:
 
 @pytest.mark.broker
 async def test_the_documented_example(own: BrokerProcess, capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "python.md").read_text("utf-8")
-    (example,) = re.findall(r"```python\n(.*?)```", page.partition("## Implicit notification")[2], re.DOTALL)[:1]
-    names: dict[str, Any] = {}
-    body = textwrap.indent(example.replace("http://127.0.0.1:8080", own.url), "    ")
-    exec(f"async def documented():\n{body}", names)
-    await names["documented"]()
+    await run_example("Implicit notification", own.url)
     assert capsys.readouterr().out == "('Harbour',) 1 [('Kiel', 'Harbour', 1)]\n"
 
 

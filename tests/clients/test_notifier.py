@@ -18,7 +18,7 @@ from zeep import Client, Transport
 from zeep.exceptions import Fault
 
 from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_11, SOAP_12
-from tocsin.mediation.ws.notifier_messages import NotifyAsked, notify_request, read_notifier_message
+from tocsin.mediation.ws.notifier_messages import NotifyRequest, notify_request, read_notifier_message
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Copy, Message, Payload
 from tocsin.wire.http_client import HttpClient
@@ -171,7 +171,7 @@ async def test_a_notifier_of_somebody_else(
     (request,) = await wait_until(lambda: sink.at("partner"), "the partner is told", 30)
     await wait_until(lambda: sink.at("CARE"), "and so are the others", 30)
     said = read_notifier_message(request.body)
-    assert isinstance(said, NotifyAsked) and said.copy is not None
+    assert isinstance(said, NotifyRequest) and said.copy is not None
     copy, message = said.copy, said.copy.message
     assert (copy.to, copy.hop, set(copy.notified)) == ("Partner", 1, {*DIALECTS, "Partner"})
     assert (message.id, message.root, message.reports) == (made["id"], ROOT, notifiers.url)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.queue import Entry, Place
+from tocsin.delivery.lane import Entry, Place
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
@@ -58,7 +58,9 @@ class Bench:
             raise ValueError("it cannot be said")
         match = Match(MessageId(f"m{entry.place[0]}"), entry.subscription)
         body = str(entry.place[0]).encode()
-        return Delivery(match, Position(Node("n"), entry.place[0]), 0, Endpoint(str(entry.what)), (), body)
+        return Delivery(
+            match, Position(Node("n"), entry.place[0]), 0, Endpoint(str(entry.what)), (), body, snapshot="d1"
+        )
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         if self.failing:
@@ -114,6 +116,7 @@ async def test_a_failure_is_tried_again_before_what_follows(bench: Bench, sink: 
     assert await bench.deliverer.drain(10)
     assert sink.bodies("s") == [b"1", b"1", b"1", b"2"]
     assert bench.results("s") == [(1, "retry", 1), (1, "retry", 2), (1, "delivered", 3), (2, "delivered", 1)]
+    assert {each.snapshot for each in bench.outcomes} == {"d1"}, "each says which snapshot decided"
 
 
 async def test_after_the_last_attempt_it_is_a_dead_letter_and_the_next_one_goes(bench: Bench, sink: "Sink") -> None:
@@ -322,7 +325,7 @@ async def test_whoever_is_told_of_an_outcome_may_fail(client: HttpClient, sink: 
         raise RuntimeError("not now")
 
     bench.start()
-    bench.deliverer._settled = settled
+    bench.deliverer._courier._settled = settled
     bench.tell("s", 1, sink.url("s"))
     bench.tell("s", 2, sink.url("s"))
     assert await bench.deliverer.drain(10)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.queue import Entry, Place
+from tocsin.delivery.lane import Entry, Place
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.mediation.batches import BATCHED
+from tocsin.mediation.ce.attributes import BATCHED
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import Instant, MessageId, Node, Pairs, SubscriptionId
 from tocsin.model.subscription import Endpoint, Position

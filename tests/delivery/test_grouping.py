@@ -13,9 +13,9 @@ from tests.delivery.test_deliverer import wait_until
 from tocsin.delivery.courier import CannotDress
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.grouping import MOST_BYTES
-from tocsin.delivery.queue import Entry, Place
+from tocsin.delivery.lane import Entry, Place
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.mediation.batches import BATCHED
+from tocsin.mediation.ce.attributes import BATCHED
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import Instant, MessageId, Node, Pairs, SubscriptionId
 from tocsin.model.subscription import Endpoint, Position

@@ -13,7 +13,7 @@ from tocsin.doors.notifiers import NotifierDoor
 from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_11, SOAP_12, WSA_2005
 from tocsin.mediation.soap.security import security_header
 from tocsin.mediation.times import timestamp
-from tocsin.mediation.ws.notifier_messages import PublishAsked, notify_request, publish_request
+from tocsin.mediation.ws.notifier_messages import PublishRequest, notify_request, publish_request
 from tocsin.model.access import Principal, Right
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import MessageId, after
@@ -26,7 +26,7 @@ BOTH = pytest.mark.parametrize(("version", "namespace"), [("1.1", SOAP_11), ("1.
 XML = Payload("application/xml", b"<quake>7</quake>")
 MESSAGE = Message(MessageId("m"), "hin-din", "IDER", "Earthquake", XML, NOW, "http://root:1", (("note", "a < b"),))
 COPY = Copy("c", MESSAGE, "IDER", "CARE", 1, ("CARE",))
-PUBLISH = PublishAsked("Earthquake", XML)
+PUBLISH = PublishRequest("Earthquake", XML)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ async def said(door: NotifierDoor, name: str, request: tuple[tuple[tuple[str, st
 
 @BOTH
 async def test_publish(version: str, namespace: str, port: FakeImplicit, door: NotifierDoor) -> None:
-    headers, body = publish_request(PublishAsked("Earthquake", XML, "cin", 7), version)
+    headers, body = publish_request(PublishRequest("Earthquake", XML, "cin", 7), version)
     status, told, answer = await ask(door, "POST", "/notifiers/IDER", body, dict(headers))
     assert status == 200 and etree.fromstring(answer).tag == f"{{{namespace}}}Envelope"
     assert etree.fromstring(answer).findtext(f".//{{{NOTIFIER}}}MessageID") == "m1"
@@ -328,7 +328,7 @@ async def test_to_publish_is_to_publish_under_that_topic(
 ) -> None:
     door = NotifierDoor(gate(port, QUAKES))
     assert (await ask(door, "POST", f"/notifiers/IDER?topic={topic.replace(' ', '+')}", b"7", who))[0] == status
-    headers, body = publish_request(PublishAsked(topic, XML))
+    headers, body = publish_request(PublishRequest(topic, XML))
     expected = 200 if status == 202 else status
     assert (await ask(door, "POST", "/notifiers/IDER", body, {**dict(headers), **who}))[0] == expected
     assert len(port.published) == 2 * (status == 202)

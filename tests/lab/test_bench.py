@@ -15,6 +15,7 @@ from tocsin.lab import bench, registry
 from tocsin.lab.bench import (
     Report,
     Result,
+    Timing,
     UnknownChoice,
     UnknownName,
     against_floor,
@@ -22,12 +23,16 @@ from tocsin.lab.bench import (
     alone,
     at_most,
     benchmark,
+    number,
+    percentile,
+    race,
     run,
+    show,
+    side_by_side,
+    timing,
     to_json,
 )
-from tocsin.lab.race import Timing, percentile, race, side_by_side, timing
 from tocsin.lab.registry import Machine
-from tocsin.lab.report import number, show
 
 MACHINE = Machine("Some CPU", 2, 4 << 30, (0.5, 0.25, 0.1), "Linux 6.1", "CPython 3.11.7")
 

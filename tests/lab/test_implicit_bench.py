@@ -7,8 +7,7 @@ import pytest
 
 from tocsin.lab.bench import BENCHES
 from tocsin.lab.benches import _notifying, implicit
-from tocsin.lab.benches._copies import DATA, Copies
-from tocsin.lab.benches._messages import number_of
+from tocsin.lab.benches._messages import DATA, Copies, number_of
 from tocsin.lab.benches.implicit import FLOOR, LITERALLY, SQL, Sizes, get_neighbours
 from tocsin.lab.experiments import _dissemination
 from tocsin.lab.experiments._disasters import SCENARIOS

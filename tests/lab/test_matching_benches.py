@@ -11,13 +11,13 @@ from typer.testing import CliRunner
 
 from tocsin.cli import application
 from tocsin.lab import bench
+from tocsin.lab.bench import Timing
 from tocsin.lab.benches import content, engine, spaces, topics
 from tocsin.lab.benches._growth import Growth, apart, engine_growth, exponent
 from tocsin.lab.benches._matching import ONE_BY_ONE, up_to
 from tocsin.lab.benches.spaces import NARROWING, SCAN, Scan
 from tocsin.lab.experiment import EXPERIMENTS
 from tocsin.lab.experiments import growth
-from tocsin.lab.race import Timing
 from tocsin.lab.workloads.texts import WEATHER, numbers
 from tocsin.model.filters import InBox
 from tocsin.model.space import InformationSpace, Point

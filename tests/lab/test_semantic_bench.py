@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from tocsin.lab import bench
+from tocsin.lab.bench import Timing
 from tocsin.lab.benches import _graph_rivals, semantic
 from tocsin.lab.benches._graph_cases import Start, warm_start
 from tocsin.lab.benches._graph_rivals import BY_HOME, IGRAPH, OURS, OXIGRAPH, RUSTWORKX, against_rivals, stand
 from tocsin.lab.benches._growth import HIERARCHIES, PAPER, Growth, apart, graph_growth
 from tocsin.lab.experiment import EXPERIMENTS
 from tocsin.lab.experiments import growth
-from tocsin.lab.race import Timing
 
 SMALL = {
     "subscriptions": "60", "largest": "150", "changed": "60", "changes": "10", "events": "12",

@@ -7,9 +7,10 @@ from tests.effort import examples
 from tests.pace import within
 
 from tocsin.markup import cesql_terms as cesql_values
-from tocsin.markup._scanner import DEEPEST, LONGEST
 from tocsin.markup.cesql import evaluate, parse, read
 from tocsin.markup.conditions import (
+    DEEPEST,
+    LONGEST,
     Attribute,
     Compare,
     Computed,

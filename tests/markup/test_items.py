@@ -5,8 +5,19 @@ from lxml import etree
 from tests.effort import examples
 from tests.markup.telling import values_in
 
-from tocsin.markup._scanner import DEEPEST, LONGEST
-from tocsin.markup.conditions import Compare, Condition, Every, Exists, ExpressionError, Negated, Some, Step, XmlPath
+from tocsin.markup.conditions import (
+    DEEPEST,
+    LONGEST,
+    Compare,
+    Condition,
+    Every,
+    Exists,
+    ExpressionError,
+    Negated,
+    Some,
+    Step,
+    XmlPath,
+)
 from tocsin.markup.content import holds
 from tocsin.markup.items import SCHEMA, read
 

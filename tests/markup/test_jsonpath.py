@@ -8,8 +8,18 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.markup.telling import values_in
 
-from tocsin.markup._scanner import DEEPEST, LONGEST
-from tocsin.markup.conditions import Compare, Condition, Every, Exists, ExpressionError, JsonPath, Negated, Some
+from tocsin.markup.conditions import (
+    DEEPEST,
+    LONGEST,
+    Compare,
+    Condition,
+    Every,
+    Exists,
+    ExpressionError,
+    JsonPath,
+    Negated,
+    Some,
+)
 from tocsin.markup.content import holds
 from tocsin.markup.jsonpath import evaluate, read
 

@@ -52,8 +52,11 @@ def known() -> Catalogue:
 class Contains:
     """Judges by looking for what stands in quotes; an expression that says so fails."""
 
-    def written(self, size: int) -> None:
+    def begin(self) -> None:
         """Nobody waits."""
+
+    def written(self, size: int) -> None:
+        """Nor here."""
 
     def judge(self, asked: Content, document: bytes) -> bool:
         if "fail" in asked.text:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.effort import examples
 from tests.pace import within
 
-from tocsin.matching.cover.filters import covers
+from tocsin.matching.covering import covers
 from tocsin.matching.index.topics import topic_matches
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic

@@ -8,8 +8,8 @@ from tests.matching.spaces import boxes, inside, points, spaces
 from tests.pace import within
 
 from tocsin.matching.catalogue import Catalogue
-from tocsin.matching.cover.boxes import boxes_cover
-from tocsin.matching.cover.filters import covers, covers_all
+from tocsin.matching.covering import covers, covers_all
+from tocsin.matching.index.boxes import boxes_cover
 from tocsin.model.content_topic import parse_box
 from tocsin.model.filters import AllOf, AnyOf, InBox, Not
 from tocsin.model.space import WHOLE, Coordinate, Dimension, InformationSpace, Interval, Like, OneOf, Side

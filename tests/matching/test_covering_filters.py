@@ -1,7 +1,7 @@
 import pytest
 
 from tocsin.matching.catalogue import Catalogue
-from tocsin.matching.cover.filters import covers, covers_all
+from tocsin.matching.covering import covers, covers_all
 from tocsin.model.declarations import Hierarchy, Producer
 from tocsin.model.filters import (
     NOTHING,

@@ -5,11 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 from tests.matching.graph_events import CHANGED, CHEAP, GRAPHS, SELLING, known, pattern, sparql
+from tests.matching.graphs.oracle import matches_pattern
 from tests.matching.graphs.strategies import event_graphs, models, patterns
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.matching.cover.filters import covers, graphs_cover
-from tocsin.matching.graphs.definition import matches_pattern
+from tocsin.matching.covering import covers, graphs_cover
 from tocsin.model.filters import AllOf, Graph
 from tocsin.semantics.concepts.concept_model import ConceptModel
 

@@ -54,8 +54,11 @@ DATA = b'{"level": 12, "name": "a", "areas": ["x"], "none": null}'
 class Half:
     """Decides by the length, and not at all where there is a question."""
 
-    def written(self, size: int) -> None:
+    def begin(self) -> None:
         """Nobody waits."""
+
+    def written(self, size: int) -> None:
+        """Nor here."""
 
     def judge(self, asked: Content, document: bytes) -> bool:
         if "?" in asked.text:

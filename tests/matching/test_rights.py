@@ -3,8 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
 
-from tocsin.matching import rights
-from tocsin.matching.cover import filters as covering
+from tocsin.matching import covering, rights
 from tocsin.matching.rights import may_hear, may_manage, may_manage_everything, may_publish, may_subscribe
 from tocsin.model.access import Action, Principal, Right
 from tocsin.model.filters import NOTHING, ActionIs, AllOf, AnyOf, AttributeIs, Filter, Not, TopicIs

@@ -3,7 +3,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.mediation.batches import BATCHED, combinable, combine
+from tocsin.mediation.ce.attributes import BATCHED
+from tocsin.mediation.ce.writing import combinable, combine
 
 
 def test_the_content_type_decides_whatever_its_case_and_parameters() -> None:

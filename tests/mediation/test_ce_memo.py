@@ -9,7 +9,7 @@ from tests.effort import examples
 from tests.mediation.requests import accepted
 
 from tocsin.mediation.ce import cloudevents
-from tocsin.mediation.ce.memo import EventMemo
+from tocsin.mediation.ce.cloudevents import EventMemo
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
@@ -82,7 +82,7 @@ def test_json_data_is_read_in_full(memo: EventMemo) -> None:
 
 
 def test_the_memo_is_bounded(memo: EventMemo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tocsin.mediation.ce.memo.MOST_KNOWN", 3)
+    monkeypatch.setattr("tocsin.mediation.ce.cloudevents.MOST_KNOWN", 3)
     for number in range(10):
         read(LIKE | {"source": f"urn:{number}"})
     read(LIKE | {"source": "urn:" + "x" * 600})

@@ -10,7 +10,7 @@ from tocsin.markup import xml
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import BY_NAME, customise, end_notice, fault, hear, mentioned_in, normalise, open_in_full
 from tocsin.mediation.operations import Context, Ended, Subscribe, Unsubscribe
-from tocsin.mediation.soap import addressing
+from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.namespaces import (
     SOAP_12,
     TOPICS_1_2,
@@ -104,7 +104,7 @@ def test_reference_parameters_are_marked_in_2005_08_alone(dialect: str, wsa: str
 
 @pytest.mark.parametrize("version", ["2003/03", "2004/03"])
 def test_the_drafts_of_ws_addressing_have_properties_only(version: str) -> None:
-    assert b"ReferenceProperties" in addressing.reference_content("http://m/", b"<x/>", version)
+    assert b"ReferenceProperties" in soap.reference_content("http://m/", b"<x/>", version)
 
 
 @pytest.mark.parametrize("wrapped", [True, False])

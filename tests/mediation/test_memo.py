@@ -10,9 +10,9 @@ from tests.markup.fragments import elements
 
 from tocsin.mediation import dialects
 from tocsin.mediation.dialects import normalise, open_soap
-from tocsin.mediation.soap import memo
-from tocsin.mediation.soap.memo import EnvelopeMemo, Recalled
+from tocsin.mediation.soap import notices
 from tocsin.mediation.soap.namespaces import SOAP_12, TOCSIN, WSA_2005, WSN
+from tocsin.mediation.soap.notices import EnvelopeMemo, Recalled
 from tocsin.model.identity import Instant, Node
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
@@ -24,13 +24,13 @@ Outcome = tuple[Notification, ...] | str
 
 @pytest.fixture(autouse=True)
 def restored() -> Iterator[None]:
-    before = dialects._MEMO
+    before = notices._MEMO
     yield
-    dialects._MEMO = before
+    notices._MEMO = before
 
 
 def forget() -> None:
-    dialects._MEMO = EnvelopeMemo(dialects.OPERATIONS)
+    notices._MEMO = EnvelopeMemo(dialects.OPERATIONS)
 
 
 def outcome(record: Accepted) -> Outcome:
@@ -204,7 +204,7 @@ def test_the_second_message_of_a_sender_is_recalled() -> None:
 )
 def test_an_id_that_is_not_plain_is_read_in_full(name: bytes) -> None:
     introduce(accepted(notify(b"<a/>")))
-    assert dialects._MEMO.recall("/broker", notify(b"<a/>", name)) is None
+    assert notices._MEMO.recall("/broker", notify(b"<a/>", name)) is None
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_an_id_that_is_not_plain_is_read_in_full(name: bytes) -> None:
 )
 def test_a_payload_that_is_not_plain_is_read_in_full(payload: bytes) -> None:
     introduce(accepted(notify(b"<a/>")))
-    assert dialects._MEMO.recall("/broker", notify(payload)) is None
+    assert notices._MEMO.recall("/broker", notify(payload)) is None
 
 
 def test_a_notify_is_never_recalled_as_a_raw_event() -> None:
@@ -242,19 +242,19 @@ def test_the_action_of_a_recalled_event_is_measured_by_its_own_type() -> None:
 
 def test_the_memo_is_bounded_in_number_and_size(monkeypatch: pytest.MonkeyPatch) -> None:
     forget()
-    monkeypatch.setattr(memo, "MOST_KNOWN", 5)
+    monkeypatch.setattr(notices, "MOST_KNOWN", 5)
     for at in range(20):
         for _ in range(2):
             normalise(accepted(notify(b"<a/>", head=b"<wsa:To>http://broker/%d</wsa:To>" % at)))
-        assert sum(len(head.known) for head in dialects._MEMO._heads.values()) <= 5
-        assert len(dialects._MEMO._heads) <= 6
-        assert len(dialects._MEMO._once) <= 5
+        assert sum(len(head.known) for head in notices._MEMO._heads.values()) <= 5
+        assert len(notices._MEMO._heads) <= 6
+        assert len(notices._MEMO._once) <= 5
     introduce(accepted(notify(b"<a/>", head=b"<wsa:To>%b</wsa:To>" % (b"x" * 4000))))
-    assert not dialects._MEMO._heads
+    assert not notices._MEMO._heads
 
 
 def test_senders_that_speak_once_leave_nothing_behind() -> None:
     forget()
     for at in range(20):
         normalise(accepted(notify(b"<a/>", head=b"<wsa:To>http://broker/%d</wsa:To>" % at)))
-    assert not dialects._MEMO._heads
+    assert not notices._MEMO._heads

@@ -12,8 +12,8 @@ from tocsin.mediation.times import LAST
 from tocsin.mediation.ws.notifier_messages import (
     DIALECT,
     NAME,
-    NotifyAsked,
-    PublishAsked,
+    NotifyRequest,
+    PublishRequest,
     notified_reply,
     notify_request,
     open_notifier_message,
@@ -84,7 +84,7 @@ COPY = Copy("c", MESSAGE, "IDER", "CARE", 1, ("USGS", "CARE"))
 @example(copy=COPY, proof="p")
 def test_a_copy_comes_back_as_it_went(version: str, copy: Copy, proof: str) -> None:
     _, body = notify_request(copy, proof, version)
-    assert read_notifier_message(body) == NotifyAsked(copy.message.topic, copy.message.data, copy, proof)
+    assert read_notifier_message(body) == NotifyRequest(copy.message.topic, copy.message.data, copy, proof)
 
 
 @VERSIONS
@@ -93,7 +93,7 @@ def test_a_copy_comes_back_as_it_went(version: str, copy: Copy, proof: str) -> N
 def test_publish_comes_back_as_it_went(
     version: str, topic: str, data: Payload, protocol: str | None, limit: int | None
 ) -> None:
-    asked = PublishAsked(topic, data, protocol, limit)
+    asked = PublishRequest(topic, data, protocol, limit)
     assert read_notifier_message(publish_request(asked, version)[1]) == asked
 
 
@@ -152,12 +152,12 @@ MORE = "<Hop>1</Hop><When>2030-01-31T12:00:00Z</When>"
 )
 def test_data(data: str, expected: Payload) -> None:
     asked = read_notifier_message(envelope(f"<Publish>{TOPIC}{data}</Publish>"))
-    assert asked == PublishAsked("Earthquake", expected)
+    assert asked == PublishRequest("Earthquake", expected)
 
 
 def test_the_action_decides_nothing() -> None:
     said = envelope(f"<Notify>{TOPIC}<Text>a</Text></Notify>", "<wsa:Action>urn:tocsin:notifier:Publish</wsa:Action>")
-    assert read_notifier_message(said) == NotifyAsked("Earthquake", Payload("text/plain", b"a"))
+    assert read_notifier_message(said) == NotifyRequest("Earthquake", Payload("text/plain", b"a"))
 
 
 @pytest.mark.parametrize(

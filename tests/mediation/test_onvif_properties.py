@@ -2,7 +2,7 @@
 
 import pytest
 
-from tocsin.mediation.ws.onvif_properties import initialised
+from tocsin.mediation.ws.onvif import initialised
 from tocsin.model.identity import Instant, MessageId, Node
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload

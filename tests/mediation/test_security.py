@@ -7,8 +7,15 @@ import pytest
 from lxml import etree
 
 from tocsin.mediation.soap import security
-from tocsin.mediation.soap.replays import Replays
-from tocsin.mediation.soap.security import UsernameToken, created_of, digest, proves, security_header, username_token
+from tocsin.mediation.soap.security import (
+    Replays,
+    UsernameToken,
+    created_of,
+    digest,
+    proves,
+    security_header,
+    username_token,
+)
 from tocsin.mediation.soap.soap import open_envelope
 from tocsin.model.identity import SECOND, Instant, after
 from tocsin.model.refusal import Refusal

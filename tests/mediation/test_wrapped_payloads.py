@@ -4,7 +4,7 @@ from tests.mediation.requests import accepted, envelope
 from tocsin.markup import xml
 from tocsin.mediation.dialects import normalise
 from tocsin.mediation.soap.namespaces import TOCSIN
-from tocsin.mediation.soap.payloads import as_element
+from tocsin.mediation.soap.templates import as_element
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal

@@ -3,7 +3,7 @@ from tests.mediation.requests import NOW, WSA, accepted, answer_to, envelope
 
 from tocsin.markup import xml
 from tocsin.mediation import dialects
-from tocsin.mediation.dialects import Heard, hear, normalise
+from tocsin.mediation.dialects import SoapRequest, hear, normalise
 from tocsin.mediation.operations import (
     Context,
     Done,
@@ -15,10 +15,8 @@ from tocsin.mediation.operations import (
     Subscribed,
     Unsubscribe,
 )
-from tocsin.mediation.soap.actions import action_of
-from tocsin.mediation.soap.addressing import endpoint
 from tocsin.mediation.soap.namespaces import TOPICS, WSE
-from tocsin.mediation.soap.soap import open_envelope
+from tocsin.mediation.soap.soap import action_of, endpoint, open_envelope
 from tocsin.model.identity import SECOND, Instant, Node, SubscriptionId
 from tocsin.model.names import NO_TOPIC, QName
 from tocsin.model.notification import Notification
@@ -36,7 +34,9 @@ def read(content: str, headers: str = "", door: str = "/broker/publish") -> Noti
     return found
 
 
-def heard(content: str, headers: str = "", soap: str = "1.2", wsa: str = "2004/08", subscription: str = "") -> Heard:
+def heard(
+    content: str, headers: str = "", soap: str = "1.2", wsa: str = "2004/08", subscription: str = ""
+) -> SoapRequest:
     return hear(dialects.open_in_full(envelope(content, headers, soap, wsa)), subscription, NOW)
 
 

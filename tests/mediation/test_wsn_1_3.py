@@ -3,7 +3,7 @@ from tests.mediation.requests import NOW, WSA, accepted, answer_to, envelope
 
 from tocsin.markup import xml
 from tocsin.mediation import dialects
-from tocsin.mediation.dialects import Heard, hear, normalise
+from tocsin.mediation.dialects import SoapRequest, hear, normalise
 from tocsin.mediation.operations import (
     Context,
     Done,
@@ -35,7 +35,9 @@ def read(content: str, headers: str = "") -> tuple[Notification, ...]:
     return normalise(accepted(envelope(f"<wsnt:Notify>{content}</wsnt:Notify>", headers), "wsn-1.3"))
 
 
-def heard(content: str, headers: str = "", soap: str = "1.2", wsa: str = "2005/08", subscription: str = "") -> Heard:
+def heard(
+    content: str, headers: str = "", soap: str = "1.2", wsa: str = "2005/08", subscription: str = ""
+) -> SoapRequest:
     return hear(dialects.open_in_full(envelope(content, headers, soap, wsa)), subscription, NOW)
 
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from lxml import etree
 from tests.effort import examples
 
-from tocsin.model.names import NAMESPACE, NCNAME, NO_TOPIC, QName, Topic, qname, qname_in, topic
+from tocsin.markup.xml import qname
+from tocsin.model.names import NAMESPACE, NCNAME, NO_TOPIC, QName, Topic, qname_in, topic
 
 NAMES = st.text("aZ_éß日ݐ𐀀\u0301\u093f·-.09‿", min_size=1, max_size=6).filter(
     lambda text: NCNAME.fullmatch(text) is not None

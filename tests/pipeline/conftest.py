@@ -17,7 +17,7 @@ from tocsin.model.identity import SECOND, Instant, MessageId, Node, Subscription
 from tocsin.model.names import QName
 from tocsin.model.records import Accepted, Changed, Declared, Record
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
-from tocsin.pipeline.session import session
+from tocsin.pipeline.session import SparkSettings, session
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
 from tocsin.store.log.log import Log
@@ -138,5 +138,5 @@ def embedded(tmp_path: Path) -> Recorder:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     place = tmp_path_factory.mktemp("spark")
-    with session(place / "spark.log", place / "scratch", "local[2]") as opened:
+    with session(place / "spark.log", place / "scratch", SparkSettings("local[2]")) as opened:
         yield opened

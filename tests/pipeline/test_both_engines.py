@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
+from tests.pipeline.stage import standing
 from tests.pipeline.test_same_pairs import record_everything
 
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.flow.flow import Flow
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
-from tocsin.pipeline.as_of import AsOf, open_store
 from tocsin.pipeline.hop import hop
+from tocsin.pipeline.state.publisher import open_store
 from tocsin.store.judge.judge import Judges
 from tocsin.store.log.reader import LogReader
 
@@ -29,10 +30,10 @@ nobody: Any = None  # what is found is not sent
 def by_hops(recorder: "Recorder", chance: Random) -> Places:
     """Span by span, as tasks have them; each subscription's places in the order they came in."""
     found: Places = {}
-    with closing(AsOf(*open_store(recorder.data))) as standing, closing(LogReader(recorder.data / "log")) as log:
+    with standing(recorder.data) as met, closing(LogReader(recorder.data / "log")) as log:
         cuts = sorted({0, *chance.sample(range(log.end()), 6), log.end()})
         for start, stop in pairwise(cuts):
-            for seen in hop(log.frames(start, stop), standing, customise=False, log=log):
+            for seen in hop(log.frames(start, stop), met, customise=False, log=log):
                 for told in seen.told:
                     for each in told.matched:
                         found.setdefault(each.id, []).append((told.notification.at.offset, told.notification.index))
@@ -70,8 +71,8 @@ def test_only_the_first_record_of_a_subscription_looks_back(recorder: "Recorder"
     recorder.save()
     for cuts in ((0, 6), (0, 1, 2, 3, 4, 5, 6), (0, 2, 6)):
         found = list[int]()
-        with closing(AsOf(*open_store(recorder.data))) as standing, closing(LogReader(recorder.data / "log")) as log:
+        with standing(recorder.data) as met, closing(LogReader(recorder.data / "log")) as log:
             for start, stop in pairwise(cuts):
-                for seen in hop(log.frames(start, stop), standing, customise=False, log=log):
+                for seen in hop(log.frames(start, stop), met, customise=False, log=log):
                     found += [told.notification.at.offset for told in seen.told if told.matched]
         assert found == [0, 5]

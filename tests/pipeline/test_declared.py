@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
+from tests.pipeline.stage import Told, rows_of, standing
 from tests.pipeline.test_both_engines import by_hops, by_queues
 from tests.pipeline.test_same_pairs import span
 
@@ -22,12 +23,9 @@ from tocsin.model.filters import Filter, InBox, ProducerIs, TypeIs
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.space import Dimension, InformationSpace
 from tocsin.model.subscription import Subscription
-from tocsin.pipeline import tables
-from tocsin.pipeline.as_of import AsOf, Frozen, open_store
-from tocsin.pipeline.batch import Batches
 from tocsin.pipeline.hop import hop
+from tocsin.pipeline.run import RunSettings, publishing
 from tocsin.store.log.reader import LogReader
-from tocsin.store.outbox import Outbox
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder
@@ -137,10 +135,10 @@ def test_hops_queues_and_a_plain_loop_agree(recorder: "Recorder", seed: int) -> 
 def test_a_task_may_begin_anywhere(recorder: "Recorder") -> None:
     record_everything(recorder, 150, 9)
     expected, chance, end = set(by_loop(recorder)), Random(9), len(recorder.records)
-    with closing(AsOf(*open_store(recorder.data))) as standing, closing(LogReader(recorder.data / "log")) as log:
+    with standing(recorder.data) as met, closing(LogReader(recorder.data / "log")) as log:
         for _ in range(30):
             start, stop = sorted(chance.sample(range(end), 2))
-            seen = list(hop(log.frames(start, stop), standing, customise=False))
+            seen = list(hop(log.frames(start, stop), met, customise=False))
             found = {(each.offset, one.id) for each in seen for told in each.told for one in told.matched}
             stood = {(at, name) for at, name in expected if start <= at < stop and first_of(recorder, name) < at}
             assert found == stood and not any(each.failed for each in seen)
@@ -152,23 +150,21 @@ def test_frozen_meets_all_records_with_what_is_declared_now(recorder: "Recorder"
     made = recorder.subscribe("s", "a")
     recorder.change(replace(made, filters=(TypeIs(("x",)),)))
     recorder.save()
-    store, base_url = open_store(recorder.data)
-    with closing(store), closing(LogReader(recorder.data / "log")) as log:
-        standing = Frozen(store, base_url, len(recorder.records))
-        told = [each.told for each in hop(log.frames(0, 4), standing, customise=False, log=log) if each.told]
+    frozen = standing(recorder.data, frozen_at=len(recorder.records))
+    with frozen as met, closing(LogReader(recorder.data / "log")) as log:
+        told = [each.told for each in hop(log.frames(0, 4), met, customise=False, log=log) if each.told]
     assert [[one.id for one in each.matched] for (each,) in told] == [["s"]]
 
 
 @pytest.mark.spark
 def test_spark_finds_the_same(recorder: "Recorder", spark: SparkSession) -> None:
-    """In two batches of five partitions, the second of which goes back."""
+    """In two batches of five partitions."""
     record_everything(recorder, 200, 5)
     data: Path = recorder.data
     cut, end = 90, len(recorder.records)
-    with closing(Outbox.open(data / "outbox.db")) as outbox:
-        batches = Batches(data, outbox, deliver=True, done=lambda done: None)
-        batches(span(spark, data, cut, end), 0)
-        batches(span(spark, data, 0, cut), 1)
-    rows = tables.scan(data, "matches").to_pylist()
-    assert {(row["offset"], row["subscription"]) for row in rows} == set(by_loop(recorder))
+    with publishing(RunSettings(data), Told()) as batches:
+        batches(span(spark, data, 0, cut), 0)
+        batches(span(spark, data, cut, end), 1)
+    rows = rows_of(data, "matches")
+    assert {(row["log_offset"], row["subscription"]) for row in rows} == set(by_loop(recorder))
     assert len(rows) > 100

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 from tests.matching.graph_events import AUCTION, CHANGED, GRAPHS, LIFTINGS, turtle
+from tests.pipeline.stage import Told, rows_of, standing
 from tests.pipeline.test_both_engines import by_hops, by_queues
 from tests.pipeline.test_declared import by_loop
 from tests.pipeline.test_same_pairs import span
@@ -17,13 +18,9 @@ from tests.pipeline.test_same_pairs import span
 from tocsin.model.declarations import Declaration, Withdrawn
 from tocsin.model.filters import Filter, Not, TopicIs
 from tocsin.model.names import QName
-from tocsin.pipeline import tables
-from tocsin.pipeline.as_of import AsOf, keep_up, open_store
-from tocsin.pipeline.batch import Batches
 from tocsin.pipeline.hop import hop
+from tocsin.pipeline.run import RunSettings, publishing
 from tocsin.store.log.reader import LogReader
-from tocsin.store.outbox import Outbox
-from tocsin.store.places import Places
 
 if TYPE_CHECKING:
     from tests.pipeline.conftest import Recorder
@@ -73,10 +70,9 @@ def test_hops_queues_and_a_plain_loop_agree(recorder: "Recorder", seed: int) -> 
 def test_a_task_goes_on_from_a_snapshot(recorder: "Recorder") -> None:
     record_everything(recorder, 120, 7)
     made, end = 80, len(recorder.records)
-    assert keep_up(recorder.data, made, least=1) is not None
-    begun = AsOf(*open_store(recorder.data), Places(recorder.data).compiled)
-    with closing(begun) as standing, closing(LogReader(recorder.data / "log")) as log:
-        seen = list(hop(log.frames(made, end), standing, customise=False, log=log))
+    with standing(recorder.data, made, least=1) as met, closing(LogReader(recorder.data / "log")) as log:
+        assert met.digest is not None
+        seen = list(hop(log.frames(made, end), met, customise=False, log=log))
     found = {(each.offset, one.id) for each in seen for told in each.told for one in told.matched}
     assert found == {(at, name) for at, name in by_loop(recorder) if at >= made}
     assert found
@@ -84,15 +80,14 @@ def test_a_task_goes_on_from_a_snapshot(recorder: "Recorder") -> None:
 
 @pytest.mark.spark
 def test_spark_finds_the_same(recorder: "Recorder", spark: SparkSession) -> None:
-    """In two batches, the second of which goes back, over a snapshot."""
+    """In two batches, the second of which begins at a snapshot."""
     record_everything(recorder, 120, 3)
     data: Path = recorder.data
     cut, end = 70, len(recorder.records)
-    assert keep_up(data, cut, least=1) is not None
-    with closing(Outbox.open(data / "outbox.db")) as outbox:
-        batches = Batches(data, outbox, deliver=True, done=lambda done: None)
-        batches(span(spark, data, cut, end), 0)
-        batches(span(spark, data, 0, cut), 1)
-    rows = tables.scan(data, "matches").to_pylist()
-    assert {(row["offset"], row["subscription"]) for row in rows} == set(by_loop(recorder))
+    with publishing(RunSettings(data, snapshot_changes=1), Told()) as batches:
+        batches(span(spark, data, 0, cut), 0)
+        batches(span(spark, data, cut, end), 1)
+    rows = rows_of(data, "matches")
+    assert {row["snapshot"] is None for row in rows} == {True, False}
+    assert {(row["log_offset"], row["subscription"]) for row in rows} == set(by_loop(recorder))
     assert len(rows) > 50

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
+from tests.pipeline.stage import catch_up, rows_of
 
-from tocsin.pipeline import tables
-from tocsin.pipeline.batch import Batches, PublishedBatch
-from tocsin.pipeline.run import RunSettings, start
-from tocsin.pipeline.status import status
+from tocsin.pipeline.run import RunSettings
 from tocsin.store.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -77,28 +76,48 @@ def fill(recorder: "Recorder", count: int) -> None:
     recorder.save()
 
 
+def outbox_offsets(data: Path) -> list[int]:
+    """Of all deliveries, when nothing waits for the tables any more."""
+    with closing(Outbox.open(data / "outbox.db")) as outbox:
+        assert outbox.staged() == []
+        return [delivery.at.offset for _, delivery in outbox.pending(0, 100_000)]
+
+
+POINTS = ["before rows", "before", "after", "between tables"]
+COMPACTION = ["before compaction", "during compaction", "after compaction"]
+
+
 @pytest.mark.long
 @pytest.mark.kills
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_killed_around_publishing_every_row_is_there_once(when: str, recorder: "Recorder", spark: SparkSession) -> None:
-    """Batch 1 of 3 is written to the tables, and its process killed before, or just after, it is published."""
+@pytest.mark.parametrize("when", [*POINTS, *COMPACTION])
+def test_killed_anywhere_every_row_is_there_once(when: str, recorder: "Recorder", spark: SparkSession) -> None:
+    """Batch 1 of 3 is killed around its publishing, or the tables' commits around theirs."""
     fill(recorder, 29)
     with child(recorder.data, "0", when, "1") as process:
         assert process.wait(SECONDS) == -signal.SIGKILL
     wait_until(lambda: not processes_of(recorder.data))
-    assert tables.files(recorder.data, "matches", {1}), "killed with the tables of the batch on disk"
-    assert status(recorder.data).batches == (1 if when == "before" else 2)
-    done: list[PublishedBatch] = []
-    with closing(Outbox.open(recorder.data / "outbox.db")) as outbox:
-        again = Batches(recorder.data, outbox, deliver=True, done=done.append)
-        query = start(spark, RunSettings(recorder.data, rows=10, once=True), again)
-        assert query.awaitTermination(60)
-        sent = [delivery.at.offset for _, delivery in outbox.pending(0, 100)]
-    assert [(each.id, each.repeated) for each in done] == [(1, when == "after"), (2, False)]
-    assert sent == [*range(1, 30)]
+    done = catch_up(spark, RunSettings(recorder.data, rows=10, once=True))
+    if when in ("before", "after"):
+        assert [(each.id, each.repeated) for each in done] == [(1, when == "after"), (2, False)]
+    assert outbox_offsets(recorder.data) == [*range(1, 30)]
     for table in ("notifications", "matches"):
-        assert tables.scan(recorder.data, table).column("offset").to_pylist() == [*range(1, 30)]
+        assert sorted(row["log_offset"] for row in rows_of(recorder.data, table)) == [*range(1, 30)]
     assert not [*recorder.data.glob("tables/deliveries/*/*")]
+
+
+def test_what_would_double_does_double(recorder: "Recorder", spark: SparkSession) -> None:
+    """The control: without the tables' transaction version, a commit that is repeated writes its rows twice."""
+    fill(recorder, 4)
+    settings = RunSettings(recorder.data, rows=10, once=True)
+    kept: list[tuple[int, bytes]] = []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Outbox, "unstage", lambda self, last: kept.extend(self.staged()))
+        catch_up(spark, settings)
+        catch_up(spark, settings)
+        assert len(rows_of(recorder.data, "matches")) == 4, "known by its version"
+        patched.setattr(DeltaTable, "transaction_version", lambda self, application: None)
+        catch_up(spark, settings)
+    assert kept and len(rows_of(recorder.data, "matches")) == 8
 
 
 @pytest.mark.long
@@ -107,7 +126,7 @@ def test_it_tells_what_it_does_and_stops_when_told_to(recorder: "Recorder") -> N
     with child(recorder.data, "0") as process:
         told = events(process, "batch")
         assert [each["event"] for each in told if each["event"] != "ready"] == ["starting", "batch"]
-        counts = {"id": 0, "rows": 5, "notifications": 4, "matches": 4, "deliveries": 4, "history": 0, "errors": 0}
+        counts = {"id": 0, "rows": 5, "notifications": 4, "matches": 4, "deliveries": 4, "history": 0, "quarantine": 0}
         assert told[-1].items() >= counts.items()
         process.send_signal(signal.SIGTERM)
         assert events(process, "stopped")[-1] == {"event": "stopped"}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 from pyspark.sql import DataFrame, SparkSession
+from tests.pipeline.stage import Told, rows_of
 
 from tocsin.flow.flow import Flow, normalise
 from tocsin.matching.engine import matches
@@ -18,8 +19,7 @@ from tocsin.model.identity import after
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Record
 from tocsin.model.subscription import Subscription
-from tocsin.pipeline import tables
-from tocsin.pipeline.batch import Batches
+from tocsin.pipeline.run import RunSettings, publishing
 from tocsin.pipeline.source import NAME
 from tocsin.store.database import Store
 from tocsin.store.outbox import Outbox
@@ -109,24 +109,23 @@ def span(spark: SparkSession, data: Path, start: int, stop: int) -> DataFrame:
 
 
 def test_same_pairs(recorder: "Recorder", spark: SparkSession) -> None:
-    """In five partitions a batch; the second batch makes the workers go back."""
+    """In five partitions a batch, whose workers go forward and back."""
     record_everything(recorder)
     data, cut, end = recorder.data, 150, len(recorder.records)
-    with closing(Outbox.open(data / "outbox.db")) as outbox:
-        batches = Batches(data, outbox, deliver=True, done=lambda done: None)
-        batches(span(spark, data, cut, end), 0)
-        batches(span(spark, data, 0, cut), 1)
-        found = [delivery for _, delivery in outbox.pending(0, 1_000_000)]
+    with publishing(RunSettings(data), Told()) as batches:
+        batches(span(spark, data, 0, cut), 0)
+        batches(span(spark, data, cut, end), 1)
     due = loop(recorder.records)
     expected = [each for _, each in due]
-    late = [each for offset, each in due if offset >= cut]
-    assert found == [*late, *expected[: len(expected) - len(late)]]
+    with closing(Outbox.open(data / "outbox.db")) as outbox:
+        found = [delivery for _, delivery in outbox.pending(0, 1_000_000)]
+    assert found == expected
     assert len({each.match.subscription for each in found}) > 20
     told = {each.at.offset for each in found}
     doors = {each.door for each in recorder.records if isinstance(each, Accepted) and each.at.offset in told}
     assert doors > {f"/notifiers/{name}" for name in NOTIFIERS}, "services are told, too"
     assert sum(offset > each.at.offset for offset, each in due) > 100, "many are told of what was before them"
-    pairs = {(row["offset"], row["index"], row["subscription"]) for row in tables.scan(data, "matches").to_pylist()}
+    pairs = {(row["log_offset"], row["item"], row["subscription"]) for row in rows_of(data, "matches")}
     assert pairs == {(each.at.offset, each.index, each.match.subscription) for each in expected}
 
 
@@ -134,8 +133,7 @@ def test_a_change_while_the_pipeline_runs_is_met_from_its_offset_on(recorder: "R
     """The workers keep their index between batches; the change was written by the node in between."""
     recorder.raw("a")
     recorder.save()
-    with closing(Outbox.open(recorder.data / "outbox.db")) as outbox:
-        batches = Batches(recorder.data, outbox, deliver=True, done=lambda done: None)
+    with publishing(RunSettings(recorder.data), Told()) as batches:
         batches(span(spark, recorder.data, 0, 1), 0)
         recorder.subscribe("s", "a")
         recorder.raw("a")
@@ -143,4 +141,5 @@ def test_a_change_while_the_pipeline_runs_is_met_from_its_offset_on(recorder: "R
         with closing(Store.open(recorder.data / "tocsin.db")) as store:
             assert store.applied() == 2
         batches(span(spark, recorder.data, 2, 3), 1)  # begins behind the change
+    with closing(Outbox.open(recorder.data / "outbox.db")) as outbox:
         assert [delivery.at.offset for _, delivery in outbox.pending(0, 9)] == [2]

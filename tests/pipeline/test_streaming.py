@@ -1,18 +1,24 @@
 """The streaming job in the shared session: batches, tables, progress and what stops it."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from io import StringIO
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from tests.pipeline.stage import Told, catch_up, storage_of
 
-from tocsin.pipeline import tables
-from tocsin.pipeline.batch import Batches, PublishedBatch
+from tocsin.pipeline.batch import BatchResult, work
 from tocsin.pipeline.errors import OutOfStep, PipelineError, sentence
-from tocsin.pipeline.run import RunSettings, check_in_step, delivers, start
+from tocsin.pipeline.run import Progress, RunSettings, check_in_step, delivers, keep_running, publishing
+from tocsin.pipeline.session import SparkSettings
 from tocsin.pipeline.status import status
+from tocsin.pipeline.tables.reading import read, scan
+from tocsin.pipeline.task import Task
 from tocsin.store.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -25,20 +31,6 @@ pytestmark = pytest.mark.spark
 def opened(data: Path) -> Iterator[Outbox]:
     with closing(Outbox.open(data / "outbox.db")) as outbox:
         yield outbox
-
-
-def catch_up(spark: SparkSession, settings: RunSettings) -> list[PublishedBatch]:
-    """Reads what is there, as `run` with `once`."""
-    done: list[PublishedBatch] = []
-    with opened(settings.data) as outbox:
-        check_in_step(settings.data, outbox)
-        deliver = delivers(settings.data, settings.deliver)
-        query = start(spark, settings, Batches(settings.data, outbox, deliver=deliver, done=done.append))
-        try:
-            query.awaitTermination(60)
-        finally:
-            query.stop()
-    return done
 
 
 def fill(recorder: "Recorder", count: int) -> None:
@@ -63,7 +55,7 @@ def test_batches_tables_outbox_and_status_agree(recorder: "Recorder", spark: Spa
         ]
         assert [batch.end for batch in outbox.batches()][-1] == '{"log": 23, "outcomes": 1}'
     now = status(recorder.data)
-    assert now.tables == {"notifications": 20, "matches": 20, "history": 2, "errors": 1}
+    assert now.tables == {"notifications": 20, "matches": 20, "history": 2, "quarantine": 1}
     assert (now.batches, now.rows, now.deliveries, now.lag) == (3, 24, 20, {"log": 0, "outcomes": 0})
     assert not [*recorder.data.glob("tables/deliveries/*/*")]
 
@@ -73,32 +65,30 @@ def test_the_tables_say_what_happened(recorder: "Recorder", spark: SparkSession)
     recorder.raw("a", b"not XML")
     recorder.save()
     catch_up(spark, RunSettings(recorder.data, once=True))
-    said = tables.read(spark, recorder.data, "notifications").orderBy("offset").collect()
-    assert [(row.id, row.node, row.offset, row["index"], row.topic, row.dialect) for row in said] == [
+    said = read(spark, storage_of(recorder.data), "notifications").orderBy("log_offset").collect()
+    assert [(row.id, row.node, row.log_offset, row["item"], row.topic, row.dialect) for row in said] == [
         ("urn:uuid:c2", "n", 2, 0, "b", "raw"),
         ("urn:uuid:c3", "n", 3, 0, "a", "raw"),
     ]
     assert bytes(said[0].payload) == b"<reading/>"
-    assert said[0].when.timestamp() == 1_700_000_002
-    told = tables.read(spark, recorder.data, "history").orderBy("attempt").collect()
-    assert [(row.subscription, row.offset, row.result, row.attempt) for row in told] == [
+    assert said[0].time.timestamp() == 1_700_000_002
+    told = read(spark, storage_of(recorder.data), "history").orderBy("attempt").collect()
+    assert [(row.subscription, row.log_offset, row.result, row.attempt) for row in told] == [
         ("one", 3, "retry", 1),
         ("one", 3, "delivered", 2),
     ]
-    failed = tables.scan(recorder.data, "errors").to_pylist()
-    assert [(row["log"], row["offset"], row["subscription"]) for row in failed] == [("log", 4, None)]
+    failed = scan(storage_of(recorder.data), "quarantine").to_pylist()
+    assert [(row["log"], row["log_offset"], row["subscription"]) for row in failed] == [("log", 4, None)]
     assert failed[0]["reason"].startswith("Refusal: ")
 
 
-def test_a_batch_that_is_not_committed_is_not_read(recorder: "Recorder", spark: SparkSession) -> None:
+def test_what_is_not_committed_is_not_read(recorder: "Recorder", spark: SparkSession) -> None:
     fill(recorder, 2)
     catch_up(spark, RunSettings(recorder.data, once=True))
-    written = tables.folder(recorder.data, "matches", 0)
-    written.with_name("batch=1").mkdir()
-    for file in written.iterdir():
-        (written.with_name("batch=1") / file.name).write_bytes(file.read_bytes())
-    assert tables.scan(recorder.data, "matches").num_rows == 2
-    assert tables.read(spark, recorder.data, "matches").count() == 2
+    written = next((recorder.data / "tables/matches").glob("day=*/*.parquet"))
+    written.with_name("of-an-attempt-that-failed.parquet").write_bytes(written.read_bytes())
+    assert scan(storage_of(recorder.data), "matches").num_rows == 2
+    assert read(spark, storage_of(recorder.data), "matches").count() == 2
 
 
 def test_where_the_node_delivers_only_tables_are_written(embedded: "Recorder", spark: SparkSession) -> None:
@@ -147,3 +137,62 @@ def test_a_status_before_anything_ran(recorder: "Recorder") -> None:
     fill(recorder, 4)
     now = status(recorder.data)
     assert (now.batches, now.lag, now.last) == (0, {"log": 6, "outcomes": 1}, None)
+
+
+def test_a_query_that_fails_by_what_may_pass_is_started_again(
+    recorder: "Recorder", spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(recorder, 4)
+    failures = iter(["an executor is gone", "a worker is out of memory"])
+
+    def unlucky(frame: DataFrame, task: Task) -> BatchResult:
+        if (reason := next(failures, None)) is not None:
+            raise RuntimeError(reason)
+        return work(frame, task)
+
+    monkeypatch.setattr("tocsin.pipeline.batch.work", unlucky)
+    monkeypatch.setattr("tocsin.pipeline.run.FIRST_PAUSE", 0.01)
+    told, stop = Told(), Event()
+    settings = RunSettings(recorder.data)
+    with publishing(settings, told) as batches:
+        told.enough = stop
+        keep_running(spark, settings, batches, told, stop)
+    states = [each["event"] for each in map(json.loads, told.said.getvalue().splitlines())]
+    assert states == ["ready", "restarting", "ready", "restarting", "ready"]
+    assert "an executor is gone" in told.said.getvalue()
+    assert [(each.id, each.counted["records"]) for each in told.done] == [(0, 7)]
+    assert status(recorder.data).tables["notifications"] == 4
+
+
+def test_damage_is_not_tried_again(recorder: "Recorder", spark: SparkSession) -> None:
+    fill(recorder, 4)
+    segment = next((recorder.data / "log").glob("*.log"))
+    segment.write_bytes(segment.read_bytes()[:-5] + b"~~~~~")
+    settings = RunSettings(recorder.data)
+    with pytest.raises(Exception, match="is damaged at byte"), publishing(settings, Told()) as batches:
+        keep_running(spark, settings, batches, Told(), Event())
+
+
+def test_the_status_says_what_the_job_says(recorder: "Recorder", tmp_path: Path) -> None:
+    fill(recorder, 4)
+    progress = Progress(StringIO(), recorder.data / "pipeline.json")
+    progress.state("restarting", reason="an executor is gone", seconds=1)
+    progress.stages({"batchId": 3, "durationMs": {"addBatch": 120, "walCommit": 30}})
+    progress.state("ready")
+    now = status(recorder.data)
+    assert (now.state, now.stages, now.error) == ("ready", {"addBatch": 120, "walCommit": 30}, "an executor is gone")
+    assert now.lag_seconds > 60 * 60 * 24, "records of the test are of a past year"
+
+
+def test_what_is_asked_for_wins_over_our_settings_and_over_what_was_submitted(tmp_path: Path) -> None:
+    asked = SparkSettings(conf=(("spark.ui.enabled", "true"), ("spark.x", "1")))
+    found = asked.settings(tmp_path, {"spark.master": "spark://a:7077", "spark.x": "2", "spark.y": "3"})
+    assert (found["spark.master"], found["spark.ui.enabled"], found["spark.x"], found["spark.y"]) == (
+        "spark://a:7077",
+        "true",
+        "1",
+        "3",
+    )
+    assert (
+        SparkSettings("local[3]").settings(tmp_path, {"spark.master": "spark://a:7077"})["spark.master"] == "local[3]"
+    )

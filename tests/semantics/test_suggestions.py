@@ -2,7 +2,7 @@
 
 from tests.pace import within
 
-from tocsin.semantics.suggestions import MOST_SEEN, SHOWN, known_names
+from tocsin.model.refusal import MOST_SEEN, SHOWN, known_names
 
 
 def test_the_nearest_name_is_asked_for_whatever_its_case() -> None:

@@ -3,7 +3,7 @@ from functools import partial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.sim.clock import Clock, between, constant
+from tocsin.sim.network import Clock, between, constant
 
 
 @given(st.lists(st.integers(0, 5), max_size=30))

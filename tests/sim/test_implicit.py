@@ -11,8 +11,8 @@ from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest.changes import RemoveService
-from tocsin.sim.clock import MILLISECOND, between, constant
 from tocsin.sim.implicit import NotifierNetwork, disseminate
+from tocsin.sim.network import MILLISECOND, between, constant
 
 EVERY = st.sampled_from(sorted(PROTOCOLS))
 

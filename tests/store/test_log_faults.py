@@ -78,7 +78,7 @@ async def test_a_short_write_is_continued(tmp_path: Path, monkeypatch: pytest.Mo
 async def test_a_write_that_fails_halfway_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log.open(tmp_path)
     await log.append(b"kept")
-    size = log.segments()[-1].path.stat().st_size
+    size = log.segments()[-1].size
     written: list[int] = []
 
     def half(file: int, data: bytes, place: int) -> int:
@@ -105,7 +105,8 @@ async def test_what_was_appended_while_a_write_fails_fails_too(tmp_path: Path, m
     entered, late = asyncio.Event(), list[asyncio.Future[int]]()
 
     def fail(file: int, data: bytes, place: int) -> int:
-        asyncio.run_coroutine_threadsafe(append_more(), loop).result()
+        if not late:  # without zeros ahead it is tried once more
+            asyncio.run_coroutine_threadsafe(append_more(), loop).result()
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     async def append_more() -> None:
@@ -155,7 +156,7 @@ async def test_a_file_that_cannot_be_cut_back_is_not_written_to(
     await log.append(b"kept")
 
     def half(file: int, data: bytes, place: int) -> int:
-        write(file, data[:9], place)
+        write(file, data[:-2], place)  # so that it does not end with a zero, which would not count
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     def fail(file: int, size: int) -> None:
@@ -170,7 +171,77 @@ async def test_a_file_that_cannot_be_cut_back_is_not_written_to(
         await log.append(b"refused")
     await log.close()
     again = Log.open(tmp_path)
-    assert "9 bytes" in str(again.repaired)
+    assert " 10 bytes" in str(again.repaired)
+    assert await again.append(b"next") == 1
+    await again.close()
+    assert read(tmp_path) == [b"kept", b"next"]
+
+
+async def test_without_room_for_zeros_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def scarce(file: int, data: bytes, place: int) -> int:
+        if len(data) > 1000:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, data, place)
+
+    log = Log.open(tmp_path)
+    monkeypatch.setattr(os, "pwrite", scarce)
+    assert [await log.append(b"x%d" % number) for number in range(5)] == list(range(5))
+    (segment,) = log.segments()
+    assert segment.path.stat().st_size == segment.size
+    monkeypatch.undo()
+    assert await log.append(b"last") == 5
+    assert segment.path.stat().st_size > segment.size + 1000
+    await log.close()
+    assert read(tmp_path) == [*(b"x%d" % number for number in range(5)), b"last"]
+
+
+async def test_room_for_some_zeros_is_used_up_and_then_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def small(file: int, data: bytes, place: int) -> int:
+        if place >= 500:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(file, bytes(data[: 500 - place]), place)
+
+    log, taken = Log.open(tmp_path), 0
+    monkeypatch.setattr(os, "pwrite", small)
+    with pytest.raises(CannotAppend, match="No space left"):
+        for taken in range(100):  # noqa: B007
+            await log.append(b"a record")
+    (segment,) = log.segments()
+    assert (taken, log.next_offset) == (11, 11), "each takes 40 bytes, the header 32"
+    assert segment.path.stat().st_size == segment.size
+    monkeypatch.undo()
+    assert await log.append(b"next") == 11
+    await log.close()
+    assert read(tmp_path) == [b"a record"] * 11 + [b"next"]
+
+
+async def test_a_large_commit_puts_no_zeros_ahead(tmp_path: Path) -> None:
+    log = Log.open(tmp_path)
+    await log.append(bytes(1 << 20))
+    (segment,) = log.segments()
+    assert segment.path.stat().st_size == segment.size
+    await log.close()
+    again = Log.open(tmp_path)
+    assert (again.repaired, again.durable) == (None, 1), "a record may be nothing but zeros"
+    await again.close()
+    assert read(tmp_path) == [bytes(1 << 20)]
+
+
+async def test_zeros_that_cannot_be_taken_away_are_left_for_the_next_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(file: int, size: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    log = Log.open(tmp_path)
+    await log.append(b"kept")
+    (segment,) = log.segments()
+    monkeypatch.setattr(os, "ftruncate", fail)
+    await log.close()
+    monkeypatch.undo()
+    assert segment.path.stat().st_size > segment.size
+    again = Log.open(tmp_path)
+    assert (again.repaired, segment.path.stat().st_size) == (None, segment.size)
     assert await again.append(b"next") == 1
     await again.close()
     assert read(tmp_path) == [b"kept", b"next"]

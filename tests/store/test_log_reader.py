@@ -8,8 +8,7 @@ import pytest
 from tocsin.store.errors import CorruptLog, OffsetGone
 from tocsin.store.log.appender import Appender
 from tocsin.store.log.reader import LogReader
-from tocsin.store.log.segment import segment_path
-from tocsin.store.log.sparse_index import index_path, pack_entries
+from tocsin.store.log.segment import index_path, pack_entries, segment_path
 
 
 def record(number: int) -> bytes:
@@ -141,10 +140,22 @@ def test_damage_is_named_and_what_stands_before_it_is_read(tmp_path: Path) -> No
 def test_a_file_that_lost_its_end_is_damage(tmp_path: Path) -> None:
     appender, path = write(tmp_path, 30), segment_path(tmp_path, 0)
     with path.open("r+b") as file:
-        file.truncate(path.stat().st_size - 1)
+        file.truncate(appender.segments()[-1].size - 1)
     with pytest.raises(CorruptLog, match="record 29"):
         list(LogReader(tmp_path).frames(0, 30))
     appender.close()
+
+
+def test_zeros_put_ahead_are_no_records_and_have_no_size(tmp_path: Path) -> None:
+    appender, reader = write(tmp_path, 30), LogReader(tmp_path)
+    (segment,) = appender.segments()
+    assert segment.path.stat().st_size > segment.size + 1000
+    assert (reader.end(), list(reader.frames(0, 99))) == (30, expected(0, 30))
+    assert list(reader.kept_frames(0, 99)) == expected(0, 30)
+    assert segment.path.read_bytes()[segment.size :].strip(b"\0") == b""
+    appender.close()
+    assert segment.path.stat().st_size == segment.size
+    assert list(reader.frames(0, 99)) == expected(0, 30)
 
 
 def test_what_retention_removed_is_gone(tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
+from tocsin.store.blocks import BLOCK_ROWS, in_blocks
 from tocsin.store.codec import encode
-from tocsin.store.outbox import Outbox, encoded
+from tocsin.store.outbox import _SCHEMA, Outbox
 
 MakeDelivery = Callable[[str, int], Delivery]
 A, B = SubscriptionId("a"), SubscriptionId("b")
@@ -17,7 +20,7 @@ A, B = SubscriptionId("a"), SubscriptionId("b")
 
 def test_a_batch_and_its_rows_come_together(tmp_path: Path, delivery: MakeDelivery) -> None:
     outbox, sent = Outbox.open(tmp_path / "outbox.db"), [delivery("a", 1), delivery("b", 1), delivery("a", 2)]
-    assert outbox.publish(0, map(encoded, sent), rows=2, end='{"log": 3}')
+    assert outbox.publish(0, in_blocks(sent), rows=2, end='{"log": 3}')
     assert outbox.pending(0, 10) == list(enumerate(sent, 1))
     batch = outbox.batches()[0]
     assert (batch.id, batch.rows, batch.deliveries, batch.end) == (0, 2, 3, '{"log": 3}')
@@ -27,11 +30,11 @@ def test_a_batch_and_its_rows_come_together(tmp_path: Path, delivery: MakeDelive
 
 def test_a_repeated_batch_writes_nothing(tmp_path: Path, delivery: MakeDelivery) -> None:
     outbox = Outbox.open(tmp_path / "outbox.db")
-    assert outbox.publish(7, map(encoded, [delivery("a", 1)]), rows=1, end="{}")
-    assert not outbox.publish(7, map(encoded, [delivery("a", 1), delivery("a", 2)]), rows=2, end="other")
+    assert outbox.publish(7, in_blocks([delivery("a", 1)]), rows=1, end="{}")
+    assert not outbox.publish(7, in_blocks([delivery("a", 1), delivery("a", 2)]), rows=2, end="other")
     assert len(outbox.pending(0, 10)) == 1
     outbox.settle([1])
-    assert not outbox.publish(7, map(encoded, [delivery("a", 1)]), rows=1, end="{}")
+    assert not outbox.publish(7, in_blocks([delivery("a", 1)]), rows=1, end="{}")
     assert outbox.pending(0, 10) == []
 
 
@@ -49,9 +52,9 @@ def test_a_batch_that_fails_halfway_leaves_nothing(tmp_path: Path, delivery: Mak
         raise RuntimeError("halfway")
 
     with pytest.raises(RuntimeError, match="halfway"):
-        outbox.publish(0, map(encoded, failing()), rows=1, end="{}")
+        outbox.publish(0, in_blocks(failing()), rows=1, end="{}")
     assert (outbox.pending(0, 10), outbox.committed()) == ([], set())
-    assert outbox.publish(0, map(encoded, [delivery("a", 1)]), rows=1, end="{}")
+    assert outbox.publish(0, in_blocks([delivery("a", 1)]), rows=1, end="{}")
 
 
 @pytest.mark.kills
@@ -59,11 +62,12 @@ def test_a_process_killed_inside_the_transaction_leaves_nothing(tmp_path: Path, 
     script = """
 import sys
 from pathlib import Path
+from tocsin.store.blocks import Block
 from tocsin.store.outbox import Outbox
 
 def deliveries():
     for _ in range(5000):
-        yield "a", bytes.fromhex(sys.argv[2])
+        yield Block('["a"]', 1, 0, bytes.fromhex(sys.argv[2]))
     print("inside", flush=True)
     sys.stdin.read()
 
@@ -77,14 +81,14 @@ Outbox.open(Path(sys.argv[1])).publish(3, deliveries(), rows=1, end="{}")
         child.kill()
     outbox = Outbox.open(path)
     assert (outbox.pending(0, 10), outbox.committed()) == ([], set())
-    assert outbox.publish(3, map(encoded, [delivery("a", 1)]), rows=1, end="{}")
+    assert outbox.publish(3, in_blocks([delivery("a", 1)]), rows=1, end="{}")
     assert len(outbox.pending(0, 10)) == 1
 
 
 def test_the_backlog_of_a_subscription_is_in_the_order_of_publishing(tmp_path: Path, delivery: MakeDelivery) -> None:
     outbox = Outbox.open(tmp_path / "outbox.db")
-    outbox.publish(0, map(encoded, [delivery("a", 1), delivery("b", 1), delivery("a", 2)]), rows=2, end="{}")
-    outbox.publish(1, map(encoded, [delivery("b", 3), delivery("a", 3)]), rows=1, end="{}")
+    outbox.publish(0, in_blocks([delivery("a", 1), delivery("b", 1), delivery("a", 2)]), rows=2, end="{}")
+    outbox.publish(1, in_blocks([delivery("b", 3), delivery("a", 3)]), rows=1, end="{}")
     assert [(row, each.at.offset) for row, each in outbox.backlog(A, 0, 10)] == [(1, 1), (3, 2), (5, 3)]
     assert [row for row, _ in outbox.backlog(A, 1, 1)] == [3]
     assert [row for row, _ in outbox.backlog(B, 2, 10)] == [4]
@@ -94,11 +98,11 @@ def test_the_backlog_of_a_subscription_is_in_the_order_of_publishing(tmp_path: P
 def test_row_ids_are_never_given_twice(tmp_path: Path, delivery: MakeDelivery) -> None:
     path = tmp_path / "outbox.db"
     outbox = Outbox.open(path)
-    outbox.publish(0, map(encoded, [delivery("a", 1), delivery("a", 2)]), rows=2, end="{}")
+    outbox.publish(0, in_blocks([delivery("a", 1), delivery("a", 2)]), rows=2, end="{}")
     outbox.settle([1, 2])
     outbox.close()
     again = Outbox.open(path)
-    again.publish(1, map(encoded, [delivery("a", 3)]), rows=1, end="{}")
+    again.publish(1, in_blocks([delivery("a", 3)]), rows=1, end="{}")
     assert [row for row, _ in again.pending(0, 10)] == [3]
 
 
@@ -107,7 +111,7 @@ def test_only_what_others_do_is_news(tmp_path: Path, delivery: MakeDelivery) -> 
     node, driver = Outbox.open(path), Outbox.open(path)
     assert node.changed()
     assert not node.changed()
-    driver.publish(0, map(encoded, [delivery("a", 1)]), rows=1, end="{}")
+    driver.publish(0, in_blocks([delivery("a", 1)]), rows=1, end="{}")
     assert node.changed()
     assert not node.changed()
     node.settle([1])
@@ -148,7 +152,7 @@ def test_how_much_waits_is_counted_not_guessed(tmp_path: Path, delivery: MakeDel
     """One row that nobody takes lies far behind the others, and they are few."""
     outbox = Outbox.open(tmp_path / "outbox.db")
     assert not outbox.holds_more_than(0)
-    outbox.publish(0, map(encoded, [delivery("a", each) for each in range(10)]), rows=10, end="{}")
+    outbox.publish(0, in_blocks([delivery("a", each) for each in range(10)]), rows=10, end="{}")
     assert outbox.holds_more_than(9) and not outbox.holds_more_than(10)
     outbox.settle(range(2, 10))
     assert outbox.holds_more_than(1) and not outbox.holds_more_than(2)
@@ -156,9 +160,44 @@ def test_how_much_waits_is_counted_not_guessed(tmp_path: Path, delivery: MakeDel
 
 def test_a_page_ends_by_its_bytes_but_has_one_at_least(tmp_path: Path, delivery: MakeDelivery) -> None:
     outbox, sent = Outbox.open(tmp_path / "outbox.db"), [delivery("a", n) for n in range(1, 6)]
-    outbox.publish(0, map(encoded, sent), rows=5, end="{}")
-    two = len(encode(sent[0])) + 1
+    outbox.publish(0, in_blocks(sent), rows=5, end="{}")
+    two = len(sent[0].body) + 1
     assert [row for row, _ in outbox.pending(0, 10, two)] == [1, 2]
     assert [row for row, _ in outbox.backlog(A, 2, 10, two)] == [3, 4]
     assert [row for row, _ in outbox.pending(4, 10, 1)] == [5]
     assert outbox.pending(5, 10, 1) == []
+
+
+def test_a_block_is_gone_when_all_its_deliveries_are(tmp_path: Path, delivery: MakeDelivery) -> None:
+    path, many = tmp_path / "outbox.db", BLOCK_ROWS + 2
+    outbox = Outbox.open(path)
+    for batch in range(2):
+        outbox.publish(batch, in_blocks([delivery("a", each) for each in range(many)]), rows=1, end="{}")
+
+    def blocks() -> list[int]:
+        with closing(sqlite3.connect(path)) as asked:
+            return [row[0] for row in asked.execute("SELECT first FROM block ORDER BY first")]
+
+    assert blocks() == [1, BLOCK_ROWS + 1, many + 1, many + BLOCK_ROWS + 1]
+    outbox.settle([row for row in range(1, many + 3) if row != 7])
+    assert blocks() == [1, many + 1, many + BLOCK_ROWS + 1]
+    assert [row for row, _ in outbox.pending(0, 2)] == [7, many + 3]
+    assert outbox.pending(0, 1)[0][1].at.offset == 6
+    outbox.settle([7])
+    assert blocks() == [many + 1, many + BLOCK_ROWS + 1]
+
+
+def test_deliveries_of_an_earlier_format_are_still_sent(tmp_path: Path, delivery: MakeDelivery) -> None:
+    path, sent = tmp_path / "outbox.db", [delivery("a", 1), delivery("b", 2)]
+    with closing(sqlite3.connect(path, isolation_level=None)) as before:
+        for statement in ";".join(_SCHEMA[:2]).split(";"):
+            before.execute(statement)
+        rows = [(each.match.subscription, encode(each)) for each in sent]
+        before.executemany("INSERT INTO outbox (batch, subscription, delivery) VALUES (0, ?, ?)", rows)
+        before.execute("DELETE FROM outbox WHERE id = 1")
+        before.execute("PRAGMA user_version=2")
+    outbox = Outbox.open(path)
+    assert outbox.publish(1, in_blocks([delivery("b", 3)]), rows=1, end="{}")
+    assert [(row, each.at.offset) for row, each in outbox.backlog(B, 0, 9)] == [(2, 2), (3, 3)]
+    outbox.settle([2, 3])
+    assert outbox.pending(0, 9) == []

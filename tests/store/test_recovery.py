@@ -1,3 +1,4 @@
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.store.errors import CorruptLog, LogInUse
-from tocsin.store.log.appender import Appender
+from tocsin.store.log.appender import Appender, mark_path
 from tocsin.store.log.reader import LogReader
-from tocsin.store.log.segment import HEADER_SIZE, SYNC_SIZE, mark_path, segment_firsts, segment_path
-from tocsin.store.log.sparse_index import index_path
+from tocsin.store.log.segment import HEADER_SIZE, SYNC_SIZE, index_path, segment_firsts, segment_path
 
 RECORDS = [b"record %d " % number * 9 for number in range(9)]
 
@@ -77,11 +77,13 @@ def test_every_truncation_of_the_last_commit_is_repaired_to_whole_records(one_se
         forget_mark(directory)
         with last_segment(directory).open("r+b") as file:
             file.truncate(end)
+        cut = last_segment(directory).read_bytes()
         repaired = reopen(directory)
         kept = read(directory)
         assert kept == RECORDS[: len(kept)]
         assert len(kept) >= 6
-        assert (repaired is None) == (end == size - commit or end == last_segment(directory).stat().st_size)
+        tail = cut[last_segment(directory).stat().st_size :]
+        assert (repaired is None) == (not tail.strip(b"\0")), "zeros were put ahead"
         assert reopen(directory) is None
 
 
@@ -94,7 +96,7 @@ def test_a_tail_of_anything_is_cut_off_and_the_log_goes_on(one_segment: Path, cu
         path = last_segment(directory)
         path.write_bytes(path.read_bytes()[:-cut] + garbage)
         appender = Appender.open(directory, segment_bytes=1 << 20)
-        between_records = cut == 8 + len(RECORDS[8]) and not garbage
+        between_records = cut == 8 + len(RECORDS[8]) and not garbage.strip(b"\0")
         assert (appender.repaired is None) == between_records
         end = appender.next_offset
         assert end in (7, 8)
@@ -103,12 +105,121 @@ def test_a_tail_of_anything_is_cut_off_and_the_log_goes_on(one_segment: Path, cu
         assert read(directory) == [*RECORDS[:end], b"after"]
 
 
-def test_zeros_after_the_end_are_a_torn_tail(one_segment: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [1, 7, 8, 23, 24, 5000])
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_zeros_after_the_end_were_put_ahead(one_segment: Path, tmp_path: Path, count: int, power_cut: bool) -> None:
     directory = shutil.copytree(one_segment, tmp_path / "log")
-    with last_segment(directory).open("ab") as file:
-        file.write(bytes(5000))
-    assert "torn tail of 5000 bytes after record 8" in str(reopen(directory))
+    if power_cut:
+        forget_mark(directory)
+    path, before = last_segment(directory), last_segment(directory).read_bytes()
+    path.write_bytes(before + bytes(count))
+    assert reopen(directory) is None
+    assert path.read_bytes() == before
     assert read(directory) == RECORDS
+
+
+@pytest.fixture
+def left_by_kill(tmp_path: Path) -> Path:
+    """What the disk has of a log that was never closed."""
+    appender = Appender.open(tmp_path / "open", segment_bytes=1 << 20)
+    for commit in (RECORDS[0:1], RECORDS[1:3], RECORDS[3:6], RECORDS[6:9]):
+        appender.commit(commit, (), None)
+    directory = shutil.copytree(tmp_path / "open", tmp_path / "left")
+    assert last_segment(directory).stat().st_size > appender.segments()[-1].size + 100_000
+    appender.close()
+    return directory
+
+
+def records_of(path: Path) -> bytes:
+    """A segment without the zeros; no record here ends with one."""
+    return path.read_bytes().rstrip(b"\0")
+
+
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_a_log_left_with_zeros_goes_on(left_by_kill: Path, power_cut: bool) -> None:
+    if power_cut:
+        forget_mark(left_by_kill)
+    path = last_segment(left_by_kill)
+    os.utime(path, (1000, 1000))
+    before = records_of(path)
+    appender = Appender.open(left_by_kill, segment_bytes=1 << 20)
+    assert (appender.repaired, appender.next_offset) == (None, 9)
+    assert path.read_bytes() == before
+    assert appender.segments()[-1].written == 1000, "the age is that of the last record"
+    appender.commit([b"after"], (), None)
+    assert read(left_by_kill) == [*RECORDS, b"after"]
+    appender.close()
+    assert reopen(left_by_kill) is None
+    assert read(left_by_kill) == [*RECORDS, b"after"]
+
+
+def test_a_torn_tail_before_zeros_is_counted_without_them(left_by_kill: Path) -> None:
+    path = last_segment(left_by_kill)
+    whole, file = records_of(path), path.read_bytes()
+    torn = whole[-50:-20]
+    path.write_bytes(whole + torn + file[len(whole) + len(torn) :])
+    assert "removed a torn tail of 30 bytes after record 8" in str(reopen(left_by_kill))
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("power_cut", [False, True])
+@pytest.mark.parametrize("zeroed", [False, True])
+def test_damage_before_zeros_is_damage(left_by_kill: Path, power_cut: bool, zeroed: bool) -> None:
+    if power_cut:
+        forget_mark(left_by_kill)
+    path = last_segment(left_by_kill)
+    data = bytearray(path.read_bytes())
+    place = data.index(RECORDS[4])
+    data[place - 8 : place + 20] = bytes(28) if zeroed else b"x" * 28
+    path.write_bytes(data)
+    with pytest.raises(CorruptLog) as caught:
+        reopen(left_by_kill)
+    assert (caught.value.offset, caught.value.byte) == (4, place - 8)
+    assert path.read_bytes() == data
+
+
+def test_zeros_in_place_of_what_was_acknowledged_are_damage(left_by_kill: Path) -> None:
+    path = last_segment(left_by_kill)
+    data = path.read_bytes()
+    place = data.index(RECORDS[8]) - 8
+    path.write_bytes(data[:place] + bytes(len(data) - place))
+    with pytest.raises(CorruptLog, match="ends here, but was durable up to record 9"):
+        reopen(left_by_kill)
+
+
+@pytest.mark.parametrize("power_cut", [False, True])
+def test_zeros_before_the_last_segment_are_damage(written: Path, tmp_path: Path, power_cut: bool) -> None:
+    directory = shutil.copytree(written, tmp_path / "log")
+    if power_cut:
+        forget_mark(directory)
+    path = segment_path(directory, segment_firsts(directory)[-2])
+    path.write_bytes(path.read_bytes() + bytes(100))
+    with pytest.raises(CorruptLog, match="neither a record nor a sync frame"):
+        reopen(directory)
+
+
+@settings(max_examples=30, deadline=None)
+@given(sizes=st.lists(st.integers(1, 400), min_size=1, max_size=25), segment_bytes=st.sampled_from([100, 500, 900]))
+def test_a_kill_after_any_commit_leaves_a_log_that_opens(sizes: list[int], segment_bytes: int) -> None:
+    with TemporaryDirectory() as name:
+        appender = Appender.open(Path(name) / "log", segment_bytes=segment_bytes)
+        for count, size in enumerate(sizes, 1):
+            appender.commit([b"x" * size], (), None)
+            *sealed, _ = appender.segments()
+            assert [each.path.stat().st_size for each in sealed] == [each.size for each in sealed]
+            left = shutil.copytree(Path(name) / "log", Path(name) / str(count))
+            assert reopen(left) is None
+            assert read(left) == [b"x" * each for each in sizes[:count]]
+        appender.close()
+
+
+def test_closing_takes_the_zeros_away_and_leaves_the_age(tmp_path: Path) -> None:
+    appender = Appender.open(tmp_path, segment_bytes=1 << 20)
+    appender.commit(RECORDS, (), None)
+    (segment,) = appender.segments()
+    os.utime(segment.path, (1000, 1000))
+    appender.close()
+    assert (segment.path.stat().st_size, segment.path.stat().st_mtime) == (segment.size, 1000)
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tocsin.store.errors import CorruptLog, NewerFormat
+from tocsin.store.log.appender import pack_commit
 from tocsin.store.log.segment import (
     FRAME_SIZE,
     HEADER_SIZE,
@@ -12,7 +13,6 @@ from tocsin.store.log.segment import (
     Header,
     Walk,
     later_sync,
-    pack_commit,
     read_header,
     segment_path,
 )

@@ -1,5 +1,6 @@
 """The lists of CONTRIBUTING.md name files that are there, and as many as they say; a resource is built by its list."""
 
+import ast
 import asyncio
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import typer
 from msgspec import Struct
 from typer.testing import CliRunner
 
+from tocsin import cli
 from tocsin.blocking import Client
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
@@ -20,7 +22,7 @@ from tocsin.client.client import Client as AsyncClient
 from tocsin.client.connection import Connection
 from tocsin.client.errors import ClientError
 from tocsin.documents.subscriptions import Page
-from tocsin.doors.api import api, openapi
+from tocsin.doors import api
 from tocsin.doors.api.router import Resource
 from tocsin.model.refusal import Refusal
 from tocsin.platform.serving import serving
@@ -36,6 +38,28 @@ def test_a_list_names_what_is_there(title: str) -> None:
     assert SECTIONS[title].startswith(f"{len(files)} source files")
     for name in files:
         assert list(TOP.glob(name.replace("<name>", "*"))), f"{title}: there is no {name}"
+
+
+def names(tree: ast.AST) -> set[str]:
+    """Of attributes, keywords, parameters and annotated fields."""
+    found = set()
+    for each in ast.walk(tree):
+        match each:
+            case ast.Attribute(attr=name) | ast.keyword(arg=str(name)) | ast.arg(arg=name):
+                found.add(name)
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                found.add(name)
+    return found
+
+
+def test_a_field_of_a_subscription_is_in_few_files() -> None:
+    """`thin` is refused beside graphs, and decides what is matched: a field cannot touch much more."""
+    sources = {str(each.relative_to(TOP)): each for each in (TOP / "src").rglob("*.py")}
+    files = {name for name, each in sources.items() if "thin" in names(ast.parse(each.read_text("utf-8")))}
+    files.add("src/tocsin/flow/thin.py")
+    listed = set(re.findall(r"^\d+\. `([^`]+)`", SECTIONS["Add a field to a subscription"], re.M))
+    assert listed <= files
+    assert len(files) <= 8
 
 
 # A resource by its list: documents, a service, handlers, a client, a command.
@@ -62,7 +86,7 @@ class Bells:
         return BellDocument(name, self._strikes[name])
 
 
-service = Bells()  # a field of the node, were it no test
+service = Bells()  # an attribute of the node, were it no test
 bells = Resource("/api/bells")
 
 
@@ -95,9 +119,12 @@ def strike(name: str, broker: Annotated[str, typer.Option()]) -> None:
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    for module in (api, openapi):
-        if hasattr(module, "RESOURCES"):
-            monkeypatch.setattr(module, "RESOURCES", (*module.RESOURCES, bells))
+    for package, told in ((api, "bells"), (cli, "application")):
+        place = tmp_path / package.__name__
+        place.mkdir()
+        (place / "bells.py").write_text(f"from {__name__} import {told}\n", "utf-8")
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(place)])
+    monkeypatch.setitem(cli._ENTRIES, "bells", ("bells", "Bells, and how often they were struck."))
     return load({"data": str(tmp_path), "listen": "127.0.0.1:0", "engine": "embedded"}, {})
 
 
@@ -109,7 +136,8 @@ async def test_a_resource_is_served_described_and_called(settings: Any) -> None:
         assert list(await calls.list()) == [BellDocument("great", 1)]
         with pytest.raises(ClientError, match="cracked"):
             await calls.strike("cracked")
-        said = await asyncio.to_thread(CliRunner().invoke, application, ["great", "--broker", node.base_url])
+        words = ["bells", "strike", "great", "--broker", node.base_url]
+        said = await asyncio.to_thread(CliRunner().invoke, cli.application, words)
         assert said.output.strip() == "2"
         answer = await connection.request("GET", f"{node.base_url}/api/openapi.json", (), b"")
         assert b"/api/bells/{name}/strike" in answer.body

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import urllib.request
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -48,9 +49,10 @@ def test_everything_in_the_source_is_in_the_wheel(wheel: Path) -> None:
     source = TOP / "src"
     made = ("__pycache__", ".nbi", ".nbc", ".egg-info")  # beside the source, by whoever ran it
     files = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+    scripts = {f"tocsin-{version('tocsin')}.data/scripts/{path.name}" for path in (TOP / "scripts").iterdir()}
     with zipfile.ZipFile(wheel) as archive:
         held = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert held == {name for name in files if not any(each in name for each in made)}
+    assert held == scripts | {name for name in files if not any(each in name for each in made)}
 
 
 def test_the_command_helps(tocsin: Path) -> None:
@@ -77,7 +79,7 @@ def test_a_node_takes_what_is_published(tocsin: Path, tmp_path: Path) -> None:
     assert node.returncode == 0
 
 
-@pytest.mark.parametrize("command", ["pipeline run", "pipeline replay", "pipeline status", "up"])
+@pytest.mark.parametrize("command", ["pipeline run", "pipeline replay", "pipeline learn", "pipeline status", "up"])
 def test_what_needs_spark_says_what_to_install(tocsin: Path, tmp_path: Path, command: str) -> None:
     done = run(tocsin, *command.split(), "--data", tmp_path)
     assert done.returncode == 2

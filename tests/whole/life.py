@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from tests.pipeline.stage import standing
 from tests.whole.acts import call
 from tests.whole.shell import document
 from tests.whole.sink import Sink
@@ -16,11 +17,11 @@ from tocsin.broker.engines.retention import Retention
 from tocsin.broker.node import Node
 from tocsin.broker.settings import DeliverySettings, Limits, Listen, LogSettings, Settings
 from tocsin.model.delivery import Delivery
-from tocsin.pipeline.as_of import AsOf, open_store
 from tocsin.pipeline.hop import hop
 from tocsin.platform.serving import serving
+from tocsin.store.blocks import in_blocks
 from tocsin.store.log.reader import LogReader
-from tocsin.store.outbox import Outbox, encoded
+from tocsin.store.outbox import Outbox
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
@@ -71,14 +72,12 @@ def work(data: Path) -> None:
         start, end = (0 if last is None else msgspec.json.decode(last.end)["log"]), log.end()
         done = msgspec.json.encode({"log": end, "outcomes": 0}).decode()
         number = next(count(0 if last is None else last.id + 1))
-        assert outbox.publish(
-            number, list(map(encoded, _deliveries(data, log, start, end))), rows=end - start, end=done
-        )
+        assert outbox.publish(number, list(in_blocks(_deliveries(data, log, start, end))), rows=end - start, end=done)
 
 
 def _deliveries(data: Path, log: LogReader, start: int, end: int) -> Iterator[Delivery]:
-    with closing(AsOf(*open_store(data))) as standing:
-        for seen in hop(log.frames(start, end), standing, customise=True, log=log):
+    with standing(data) as met:
+        for seen in hop(log.frames(start, end), met, customise=True, log=log):
             for told in seen.told:
                 yield from told.deliveries
 

@@ -149,6 +149,7 @@ API = [
     api("PUT /api/ontologies/{name}", made="nothing", body=ONTOLOGY.replace("base", "o$n"), kind=TURTLE),
     api("PUT /api/ontologies/{name}", "malformed", "nothing", body="no turtle", kind=TURTLE),
     api("GET /api/patterns"),
+    api("GET /api/pipeline"),
     api("GET /api/producers", made="producer", query="?limit=1000"),
     api("DELETE /api/producers/{address}", made="producer"),
     api("GET /api/producers/{address}", made="producer"),

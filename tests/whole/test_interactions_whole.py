@@ -1,6 +1,7 @@
 """Services that interact, against real brokers: over HTTP, in their own dialects, through kills, with rights."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tests.whole.acts import IMPATIENT, JSON, call, get
 from tests.whole.conftest import Start
 from tests.whole.people import about, basic, known
-from tests.whole.shell import BrokerProcess, document, wait_until
+from tests.whole.shell import PATIENCE, BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.worlds import create, graph, node_of
 
@@ -37,9 +38,13 @@ async def voters(client: Client, *names: str) -> AsyncIterator[dict[str, str]]:
         yield boxes
 
 
-async def drained(client: Client, box: str) -> list[bytes]:
-    """All that waits there, once there is something."""
-    return [each.payload.data for each in await client.pull(box, wait=30)]
+async def drained(client: Client, box: str, least: int = 1) -> list[bytes]:
+    """All that waits there, once there are so many: after a start a box is filled again one by one."""
+    found: list[bytes] = []
+    deadline = time.monotonic() + PATIENCE
+    while len(found) < least and time.monotonic() < deadline:
+        found += [each.payload.data for each in await client.pull(box, wait=5)]
+    return found
 
 
 async def test_nothing_acknowledged_is_lost_to_a_kill(tmp_path: Path, start: Start) -> None:
@@ -56,7 +61,7 @@ async def test_nothing_acknowledged_is_lost_to_a_kill(tmp_path: Path, start: Sta
     port = {"listen-port": str(broker.port)}
     broker = start(tmp_path / "data", IMPATIENT | port)
     async with Client(broker.url) as client:
-        assert len(await drained(client, boxes["Chair"])) == 2
+        assert len(await drained(client, boxes["Chair"], least=2)) == 2
         assert [each.state for each in await client.requests()] == ["open", "open"]
         told = await client.answer(asked[0], "commit", by="Chair")
         assert (set(told.told), set(told.closed)) == ({"V1", "V2"}, {each.id for each in asked})

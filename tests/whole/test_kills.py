@@ -7,10 +7,11 @@ from collections import Counter
 
 import pytest
 from tests.effort import examples
+from tests.pipeline.stage import rows_of
 from tests.whole.kills import Left, first_receipts, killed_run, path_of
 from tests.whole.shell import environment
 
-from tocsin.pipeline.tables import MATCHES, NOTIFICATIONS, scan
+from tocsin.pipeline.tables.schemas import MATCHES, NOTIFICATIONS
 from tocsin.store.database import Store
 
 pytestmark = [pytest.mark.broker, pytest.mark.kills]
@@ -83,9 +84,9 @@ def test_no_row_of_the_tables_is_doubled(left: Left) -> None:
     words = [sys.executable, "-m", "tocsin", "pipeline", "run", "--once", "--data", str(left.data)]
     found = subprocess.run(words, env=environment(), cwd=left.data.parent, capture_output=True, text=True, timeout=280)
     assert found.returncode == 0, found.stderr
-    rows = Counter(row["id"] for row in scan(left.data, NOTIFICATIONS).to_pylist())
+    rows = Counter(row["id"] for row in rows_of(left.data, NOTIFICATIONS))
     assert rows == Counter(str(found.id) for found, _ in left.notifications())
-    matches = Counter((row["notification"], row["subscription"]) for row in scan(left.data, MATCHES).to_pylist())
+    matches = Counter((row["notification"], row["subscription"]) for row in rows_of(left.data, MATCHES))
     assert matches == Counter(
         (str(found.id), str(each.id)) for found, wanted in left.notifications() for each in wanted
     )

@@ -97,7 +97,7 @@ async def test_a_refused_change_leaves_things_as_they_are(
             return future
 
         with monkeypatch.context() as patch:
-            patch.setattr(node.journal.log, "append", full)
+            patch.setattr(node.journal.log, "append_all", full)
             for _ in range(3):
                 answer = await call(http, "DELETE", f"{node.base_url}/api/subscriptions/{name}")
                 assert answer.status == 503 and dict(answer.headers)["retry-after"]

@@ -21,7 +21,7 @@ from tocsin.broker.node import Node
 from tocsin.broker.settings import AccessSettings, Listen, Settings, TcpSettings
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.soap.namespaces import WSA_2005
-from tocsin.mediation.ws.notifier_messages import PublishAsked, notify_request, publish_request
+from tocsin.mediation.ws.notifier_messages import PublishRequest, notify_request, publish_request
 from tocsin.model.access import Right
 from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.notification import Copy, Message, Payload
@@ -32,7 +32,7 @@ from tocsin.wire.http_client import HttpClient
 pytestmark = pytest.mark.broker
 WORLD = {"topics": {TOPIC: None}, "categories": {"A": None, "B": None}, "edges": [["A", TOPIC, "B"]]}
 EVENT = {"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "subject": TOPIC, "data": 7}
-PUBLISH = publish_request(PublishAsked(TOPIC, Payload("application/xml", b"<quake/>")))
+PUBLISH = publish_request(PublishRequest(TOPIC, Payload("application/xml", b"<quake/>")))
 Saying = tuple[Pairs, bytes]
 
 

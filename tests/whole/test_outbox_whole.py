@@ -22,8 +22,9 @@ from tocsin.flow.flow import Flow, normalise
 from tocsin.model.delivery import Delivery
 from tocsin.model.records import Accepted, Changed
 from tocsin.platform.serving import serving
+from tocsin.store.blocks import in_blocks
 from tocsin.store.errors import DatabaseFailed
-from tocsin.store.outbox import Outbox, encoded
+from tocsin.store.outbox import Outbox
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.broker
@@ -43,7 +44,7 @@ class Matcher:
     def work(self) -> int:
         found, self._seen = self._deliveries(), len(records(self._data))
         end = msgspec.json.encode({"log": self._seen, "outcomes": 0}).decode()
-        assert self._outbox.publish(next(self._batches), map(encoded, found), rows=len(found), end=end)
+        assert self._outbox.publish(next(self._batches), in_blocks(found), rows=len(found), end=end)
         return len(found)
 
     def _deliveries(self) -> list[Delivery]:

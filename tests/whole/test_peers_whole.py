@@ -25,14 +25,17 @@ from tocsin.semantics.interest.changes import PutEdge, PutService, RemoveEdge, R
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
-from tocsin.wire.letters import Batch, WireLetter, decode_taken, letters_of
 from tocsin.wire.peer_messages import (
     PART,
     PROOF,
     SERVICES,
     BadKey,
+    Batch,
     Registering,
+    WireLetter,
+    decode_taken,
     encode,
+    letters_of,
     request_proof,
 )
 

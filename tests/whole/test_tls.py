@@ -13,7 +13,7 @@ from tests.whole.shell import BrokerProcess, accepted, command, document, run_to
 from tests.whole.speech import fault_of, manager_of, message, notify, wsn_manage, wsn_subscribe
 
 from tocsin.wire.http_client import HttpClient
-from tocsin.wire.trust import Trust
+from tocsin.wire.tls import Trust
 
 pytestmark = pytest.mark.broker
 

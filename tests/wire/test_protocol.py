@@ -74,7 +74,8 @@ async def clock() -> Clock:
 
 def connection(clock: Clock) -> tuple[BoundedHttp, Wire]:
     config = uvicorn.Config(cast(Any, accepting), timeout_keep_alive=KEPT_SECONDS, lifespan="off", log_config=None)
-    made, wire = BoundedHttp(config, ServerState(), {}, cast(asyncio.AbstractEventLoop, clock)), Wire()
+    told = {"config": config, "server_state": ServerState(), "app_state": {}, "_loop": clock}
+    made, wire = BoundedHttp(accepting, 100, **told), Wire()
     made.connection_made(wire)
     return made, wire
 

@@ -10,7 +10,7 @@ from tocsin.mediation.soap import dime
 from tocsin.mediation.soap.dime import Message
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
-from tocsin.wire.http_client import Senders
+from tocsin.wire.http_client import HttpClient
 from tocsin.wire.server import listen, no_more
 from tocsin.wire.tcp_client import TcpSender
 
@@ -74,7 +74,7 @@ async def sender() -> AsyncIterator[TcpSender]:
     await opened.close()
 
 
-async def post(sender: TcpSender | Senders, url: str, body: bytes = b"<x/>") -> Answer:
+async def post(sender: TcpSender | HttpClient, url: str, body: bytes = b"<x/>") -> Answer:
     answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
     sender.post(url, HEADERS, body, answered.set_result)
     assert not answered.done(), "never from inside"
@@ -216,15 +216,9 @@ async def test_closing_answers_what_is_in_flight(consumer: Consumer) -> None:
 
 
 async def test_each_scheme_has_its_sender(consumer: Consumer, sender: TcpSender) -> None:
-    asked: list[str] = []
-
-    class Http:
-        def post(self, url: str, headers: object, body: bytes, done: Callable[[Answer], None]) -> None:
-            asked.append(url)
-            asyncio.get_running_loop().call_soon(done, Answer(204))
-
-    senders = Senders(Http(), sender)
-    assert (await post(senders, "http://127.0.0.1/")).status == 204
-    assert (await post(senders, consumer.url())).status == 202
-    assert (await post(senders, consumer.url().replace("tcp", "TCP"))).status == 202
-    assert asked == ["http://127.0.0.1/"] and len(consumer.received) == 2
+    client = HttpClient(tcp=sender)
+    assert (await post(client, consumer.url())).status == 202
+    assert (await post(client, consumer.url().replace("tcp", "TCP"))).status == 202
+    assert "cannot connect" in (await post(client, "http://127.0.0.1:1/")).error
+    assert len(consumer.received) == 2
+    await client.close()

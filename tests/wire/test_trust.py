@@ -13,7 +13,7 @@ import pytest
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.server import no_more
-from tocsin.wire.trust import BadTrust, Trust
+from tocsin.wire.tls import BadTrust, Trust
 
 OK = b"HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n"
 

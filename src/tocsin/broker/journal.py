@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from tocsin.flow.addressing import addressed_to
 from tocsin.flow.flow import normalise
 from tocsin.model.identity import Node
@@ -64,11 +66,19 @@ class Ahead(Protocol):
 Waiting = tuple["asyncio.Future[int]", Changed | Declared | Arrival]
 
 
-class Journal:
-    """`waiting` is what was appended and is not on disk, in its order."""
+class Proposals(Protocol):
+    """The order of changes that nodes share. What is proposed there comes back by `Journal.follow`, at all of them."""
 
-    def __init__(self, node: Node, log: Log) -> None:
-        self.node, self.log = node, log
+    def propose(self, records: Sequence[Changed | Declared]) -> "asyncio.Future[int]":
+        """All of them or none; done when they are in this node's log."""
+        ...
+
+
+class Journal:
+    """`waiting` is what was appended and is not on disk, in its order. With `proposals` changes go there first."""
+
+    def __init__(self, node: Node, log: Log, proposals: Proposals | None = None) -> None:
+        self.node, self.log, self._proposals = node, log, proposals
         self.waiting: deque[Waiting] = deque()
         self._changed: Sequence[Callable[[Changed], None]] = ()
         self._declared: Sequence[Callable[[Declared], None]] = ()
@@ -105,19 +115,27 @@ class Journal:
         return Position(self.node, self.log.next_offset)
 
     def accept(self, record: Accepted, arrived: Arrival) -> "asyncio.Future[int]":
-        future = self.log.append(encode(record))
+        future = self.log.append_all((encode(record),))
         self.waiting.append((future, arrived))
         if self._ahead is not None:
             self._ahead.go()
         return future
 
     def change(self, change: Changed) -> "asyncio.Future[int]":
-        future = self.log.append(encode(change), change)
-        self.waiting.append((future, change))
-        return future
+        return self._change((change,))
 
     def declare(self, records: Sequence[Declared]) -> "asyncio.Future[int]":
         """All of them or none."""
+        return self._change(records)
+
+    def follow(self, record: Changed | Declared, shared: int) -> "asyncio.Future[int]":
+        """The next of the shared order, as this node's log has it."""
+        return self._append((msgspec.structs.replace(record, at=self.position(), shared=shared),))
+
+    def _change(self, records: Sequence[Changed | Declared]) -> "asyncio.Future[int]":
+        return self._append(records) if self._proposals is None else self._proposals.propose(records)
+
+    def _append(self, records: Sequence[Changed | Declared]) -> "asyncio.Future[int]":
         future = self.log.append_all([encode(each) for each in records], records)
         self.waiting.extend((future, each) for each in records)
         return future
@@ -125,12 +143,15 @@ class Journal:
     async def stored(self, future: "asyncio.Future[int]") -> None:
         try:
             await future
-        except LogFull as problem:
-            self._durable()
-            raise Refusal("overloaded", f"{problem}; try again a little later") from None
         except CannotAppend as problem:
-            self._durable()  # so that what failed is let go while nothing succeeds
-            raise Refusal("cannot-store", f"it could not be stored, try again: {problem}") from None
+            raise self.refusal(problem) from None
+
+    def refusal(self, problem: CannotAppend) -> Refusal:
+        """What is said to whoever waited for it."""
+        self._durable()  # so that what failed is let go while nothing succeeds
+        if isinstance(problem, LogFull):
+            return Refusal("overloaded", f"{problem}; try again a little later")
+        return Refusal("cannot-store", f"it could not be stored, try again: {problem}")
 
     async def settled(self) -> None:
         """Until all that was appended is in the log, or is known not to be."""

@@ -1,5 +1,6 @@
 """A node: one process, a whole broker, composed of its services."""
 
+import random
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -9,63 +10,196 @@ import msgspec
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.consumers.consumers import Consumers
-from tocsin.broker.dead_letters import DeadLetters
+from tocsin.broker.consumers.end_notices import EndNotices
+from tocsin.broker.dead_letters import DeadLetters, Remaker
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.declarations.semantics import Semantics
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import OutboxEngine
+from tocsin.broker.engines.retention import Retention
 from tocsin.broker.engines.settlement import Settlement
-from tocsin.broker.implicit.implicit import Implicit
+from tocsin.broker.foundation import Foundation
+from tocsin.broker.implicit.host import Host
+from tocsin.broker.implicit.implicit import Implicit, Means
+from tocsin.broker.implicit.peer_side import world_key
 from tocsin.broker.interactions.interactions import Interactions
-from tocsin.broker.journal import Journal
+from tocsin.broker.interactions.records import Records
+from tocsin.broker.interactions.ways import Ways
+from tocsin.broker.pipeline_progress import PipelineProgress
 from tocsin.broker.publishing.current_messages import CurrentMessages
-from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.publishing.publishing import Duplicates, Publishing
+from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.resource_properties import ResourceProperties
-from tocsin.broker.settings import Settings
+from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
+from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.broker.subscriptions.synchronisation import Synchronisation
 from tocsin.broker.topics.registrations import Registrations
-from tocsin.broker.topics.topics import Topics
+from tocsin.broker.topics.topic_space import TopicSpace
+from tocsin.broker.topics.topics import TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
+from tocsin.delivery.deliverer import Deliverer
+from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
-from tocsin.store.database import Store
-from tocsin.store.judge.judge import Judges
+from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
 
 
-class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """Made by `lifecycle.open_node`, inside the running loop. Doors ask its services, and name the caller."""
+class _Sending:
+    """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
+    offers to it."""
 
-    settings: Settings
-    base_url: str
-    store: Store
-    journal: Journal
-    engine: EmbeddedEngine | OutboxEngine
-    settlement: Settlement
-    mailboxes: Mailboxes
-    standing: StandingSubscriptions
-    judges: Judges
+    def __init__(self, on: Foundation) -> None:
+        settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
+        current = directory.store.past.subscriptions()
+        self.deliverer = deliverer = Deliverer(
+            network.http,
+            network.patience,
+            prepare=lambda entry: engine.prepare(entry),
+            settled=lambda entry, delivery, outcome: settlement.settled(entry, delivery, outcome),
+            backlog=lambda subscription, after, limit: settlement.backlog(subscription, after, limit),
+            now=now,
+            random=random.Random(),
+            together=lambda subscription: consumers.together(subscription),
+            dress=lambda delivery: consumers.dress(delivery),
+        )
+        self.engine = engine = _engine(on, deliverer)
+        suspended = [each.id for each in current if each.state == "suspended"]
+        self.failures = FilterFailures(settings.limits.filter_failures, suspended)
+        self.settlement = settlement = Settlement(
+            engine, deliverer, directory.outcomes, self.failures, settings.delivery
+        )
+        self.notices = EndNotices(deliverer)
+        self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
+        self.consumers = consumers = Consumers(
+            settings, base_url, directory.store, self.standing, network.http, deliverer, now, on.report
+        )
 
-    subscriptions: Subscriptions
-    synchronisation: Synchronisation
-    pull_points: PullPoints
-    publishing: Publishing
-    current_messages: CurrentMessages
-    topics: Topics
-    registrations: Registrations
-    properties: ResourceProperties
-    declarations: Declarations
-    semantics: Semantics
-    consumers: Consumers
-    dead_letters: DeadLetters
-    traces: Traces
-    interactions: Interactions
-    implicit: Implicit
+
+def _engine(on: Foundation, deliverer: Deliverer) -> EmbeddedEngine | OutboxEngine:
+    store, lifetime = on.directory.store, on.settings.delivery.lifetime
+    if on.settings.engine == "embedded":
+        flow = Flow(on.base_url, judge=on.judges.in_loop)
+        settled = on.directory.journal.settled if on.settings.delivery.mode == "direct" else None
+        return EmbeddedEngine(flow, store, on.directory.reader, on.judges, deliverer, lifetime, settled)
+    outbox = Outbox.open(on.directory.places.outbox)
+    on.stack.callback(outbox.close)
+    sharing = on.directory.sharing
+    return OutboxEngine(store, outbox, deliverer, lifetime, None if sharing is None else sharing.forwarding)
+
+
+class _Subscribing:
+    """What can be asked for, who asked for it, and what is kept for those who fetch it."""
+
+    def __init__(self, on: Foundation, sending: _Sending) -> None:
+        settings, base_url, store, journal = on.settings, on.base_url, on.directory.store, on.directory.journal
+        standing, settlement, notices = sending.standing, sending.settlement, sending.notices
+        self.declarations = declarations = Declarations(journal, store.past.catalogue(), standing, now, on.report)
+        failing = (settlement.unjudged, settlement.unwritten, sending.failures.delivered)
+        feeding = Feeding(base_url, on.judges, *failing)
+        self.mailboxes = mailboxes = Mailboxes(store, on.directory.reader, settings, now, feeding)
+        self.suspension = suspension = Suspension(standing, notices, mailboxes, base_url, now)
+        unknown = settings.meaning.unknown_properties
+        self.semantics = Semantics(declarations, standing, suspension, on.report, unknown_properties=unknown)
+        self.topic_space = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed)
+        self.subscriptions = Subscriptions(
+            journal,
+            standing,
+            settings,
+            base_url,
+            now,
+            store=store,
+            guard=on.network.guard,
+            topics=self.topic_space,
+            declarations=declarations,
+            consumers=sending.consumers,
+            mailboxes=mailboxes,
+            settlement=settlement,
+        )
+        self.pull_points = PullPoints(self.subscriptions, standing, mailboxes, settings.limits.pull_idle, now)
+        self.current_messages = current = CurrentMessages(store.current_messages, on.directory.reader.end())
+        self.synchronisation = Synchronisation(
+            standing, current, mailboxes, settlement, notices, declarations, on.judges, base_url
+        )
+
+
+class Node:
+    """Made by `lifecycle.open_node`, inside the running loop. Doors ask its services, and name the caller.
+
+    Services are made in the order in which they need each other; a new one is made at the end.
+    """
+
+    def __init__(self, on: Foundation) -> None:
+        self.settings, self.base_url, self.judges = settings, base_url, judges = on.settings, on.base_url, on.judges
+        self.store, self.journal = store, journal = on.directory.store, on.directory.journal
+        reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
+
+        sending = _Sending(on)
+        self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
+        self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
+
+        asked = _Subscribing(on, sending)
+        self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension
+        self.subscriptions, self.mailboxes = subscriptions, mailboxes = asked.subscriptions, asked.mailboxes
+        self.pull_points, self.synchronisation = asked.pull_points, asked.synchronisation
+        self.current_messages = asked.current_messages
+
+        self.publishing = publishing = Publishing(
+            journal,
+            now,
+            Duplicates(settings.limits.dedup_window),
+            engine=self.engine,
+            standing=standing,
+            mailboxes=mailboxes,
+            topics=asked.topic_space,
+            declarations=self.declarations,
+            semantics=self.semantics,
+        )
+        self.topic_counts = TopicCounts(store)
+        self.topics = Topics(asked.topic_space, self.topic_counts, standing)
+        self.registrations = Registrations(store, network.guard, base_url, now, network.http, standing, on.report)
+        self.properties = ResourceProperties(
+            store,
+            base_url,
+            now,
+            topics=self.topics,
+            registrations=self.registrations,
+            subscriptions=subscriptions,
+            declarations=self.declarations,
+        )
+        remaker = Remaker(Flow(base_url), store, reader)
+        self.dead_letters = DeadLetters(store, settlement, self.deliverer, mailboxes, standing, remaker)
+        self.traces = Traces(
+            store,
+            log,
+            base_url,
+            standing=standing,
+            engine=self.engine,
+            settlement=settlement,
+            mailboxes=mailboxes,
+            judge=judges.aside,
+        )
+        host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
+        key, world_changed = world_key(settings.implicit.key_file, store), self.declarations.world_changed
+        means = Means(store, network.to_peers, key, network.patience, on.report, world_changed)
+        self.implicit = implicit = Implicit(host, settings.implicit, means)
+        ways = Ways(
+            base_url,
+            now,
+            implicit=implicit,
+            publishing=publishing,
+            subscriptions=subscriptions,
+            standing=standing,
+        )
+        records = Records(store.requests, now, settings.implicit.retention)
+        self.interactions = Interactions(ways, records, standing, implicit, log, base_url)
+        self.pipeline = PipelineProgress(on.directory.places.data)
+        self.retention = Retention(on.directory.log, self.engine, settlement, settings, now)
 
     @property
     def body_limit(self) -> int:

@@ -1,10 +1,12 @@
 """How a setting is written: durations, sizes, numbers and addresses as text, and back."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from tocsin.store.shared.address import SharedLog
 
 _DURATIONS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 _SIZES = {"TiB": 1 << 40, "GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}
@@ -13,6 +15,7 @@ _DURATION = re.compile(r"(?:[0-9]{1,12}(?:\.[0-9]+)?(?:ms|[dhms]) *)+")
 _DURATION_PART = re.compile(r"([0-9.]+)(ms|[dhms])")
 _SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]+)?) ?([KMGT]i?B|B)?", re.IGNORECASE)
 _ORIGIN = re.compile(r"\*|[a-z0-9.:\[\]_-]+")
+_SECRET = re.compile("secret|key|token|password|credential|sas|signature", re.IGNORECASE)
 NONE = "none"
 
 
@@ -22,6 +25,7 @@ class Kind(NamedTuple):
     expects: str
     read: Callable[[str], Any]
     write: Callable[[Any], str] = str
+    is_secret: bool = False  # what was given is not shown, also where it is wrong
 
 
 def duration(text: str) -> float:
@@ -123,10 +127,29 @@ def _origins(text: str) -> tuple[str, ...]:
     return names
 
 
+def _options(text: str) -> tuple[tuple[str, str], ...]:
+    found = [] if text == NONE else [each.partition("=") for each in text.split(",")]
+    if not all(key.strip() and equals and value.strip() for key, equals, value in found):
+        raise ValueError(text)
+    return tuple((key.strip(), value.strip()) for key, _, value in found)
+
+
+def _options_text(options: Iterable[tuple[str, str]]) -> str:
+    shown = ",".join(f"{key}=***" if _SECRET.search(key) else f"{key}={value}" for key, value in options)
+    return shown or NONE
+
+
 DURATION = Kind("a duration such as 250ms, 30s, 5m, 1h or 7d", _positive_duration, duration_text)
 SIZE = Kind("a size such as 512KiB, 1MiB or 2GiB", _positive_size, size_text)
+SHARED_LOG = Kind(
+    "a shared log such as kafka://host:9092/name",
+    lambda text: SharedLog.parse(text).url,
+    lambda url: SharedLog.parse(url).shown,
+)
 BASE_URL = Kind("an address such as http://broker.example:8080", _base_url)
 HOST = Kind("a host name or address", _filled)
 FOLDER = Kind("a folder", lambda text: Path(_filled(text)))
 ORIGINS = Kind("* or names such as events.example.com, by commas", _origins, ",".join)
 FILE_NAME = Kind("a file", lambda text: Path(_filled(text)))
+PLACE = Kind("a folder or an address such as s3://bucket/tables", _filled)
+OPTIONS = Kind(f"KEY=VALUE, more of them by commas, or {NONE}", _options, _options_text, is_secret=True)

@@ -16,7 +16,10 @@ from tocsin.broker.quantities import (
     FLAG,
     FOLDER,
     HOST,
+    OPTIONS,
     ORIGINS,
+    PLACE,
+    SHARED_LOG,
     SIZE,
     Kind,
     one_of,
@@ -62,9 +65,13 @@ class Limits(Struct, frozen=True):
 
 
 class LogSettings(Struct, frozen=True):
+    """`shared` is a log in Kafka by which several nodes act as one; its topics are made with so many partitions."""
+
     segment_bytes: Size = 64 << 20
     retain_bytes: Annotated[int | None, optional(SIZE)] = 1 << 30
     retain_age: Annotated[float | None, optional(DURATION)] = 7 * 86_400.0
+    shared: Annotated[str | None, optional(SHARED_LOG)] = None
+    partitions: Count = 8
 
 
 class DeliverySettings(Struct, frozen=True):
@@ -132,8 +139,12 @@ class ImplicitSettings(Struct, frozen=True):
 
 
 class PipelineSettings(Struct, frozen=True):
+    """Without `tables` they are in the data directory; `tables_options` are those of delta-rs for where they are."""
+
     batch_rows: Count = 10_000
     trigger_ms: Annotated[int, whole(0)] = 200
+    tables: Annotated[str | None, optional(PLACE)] = None
+    tables_options: Annotated[tuple[tuple[str, str], ...], OPTIONS] = ()
 
 
 class Settings(Struct, frozen=True):
@@ -301,7 +312,8 @@ def _values(given: Iterable[Given], problems: list[str]) -> dict[str, Any]:
         try:
             values[each.setting] = kind.read(_text(each.value, kind))
         except ValueError:
-            problems.append(f"{each.setting} = {each.value!r} (from {each.origin}): expected {kind.expects}")
+            shown = "(not shown)" if kind.is_secret else repr(each.value)
+            problems.append(f"{each.setting} = {shown} (from {each.origin}): expected {kind.expects}")
     return values
 
 

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from tocsin.cli.output import words
+from tocsin.cli.output import console, counted
 from tocsin.documents.notifiers import DisseminationDocument
 from tocsin.routing.implicit import result
 
@@ -20,10 +20,10 @@ Line = tuple[str, Text]  # what is said under a service; of a service that it wa
 
 
 def show_result(found: Dissemination, root: str, topic: str) -> None:
-    words.print(figures(found), soft_wrap=True)
+    console().print(figures(found), soft_wrap=True)
     _room_for(found).print(told_tree(found, root, topic))
     for line in _remarks(found, root):
-        words.print(Text(line), soft_wrap=True)
+        console().print(Text(line), soft_wrap=True)
 
 
 def figures(found: Dissemination) -> Text:
@@ -63,15 +63,12 @@ def told_tree(found: Dissemination, root: str, topic: str) -> Tree:
     return tree
 
 
-def counted(number: int, name: str, many: str = "") -> str:
-    return f"{number:,} {name if number == 1 else many or f'{name}s'}"
-
-
 def _room_for(found: Dissemination) -> Console:
     """A terminal cuts what is deeper than it is wide; lines that it breaks can still be read."""
     deepest = GUIDE * max((step.hop for step in found.trace), default=0)
-    roomy = 2 * deepest < words.width
-    return words if roomy else Console(stderr=True, highlight=False, width=words.width + deepest)
+    screen = console()
+    roomy = 2 * deepest < screen.width
+    return screen if roomy else Console(stderr=True, highlight=False, width=screen.width + deepest)
 
 
 def _grow(places: dict[str, Tree], waiting: list[str], lines: dict[str, list[Line]], left: int) -> int:

@@ -1,24 +1,22 @@
 """`doctor`: what stands in the way of a broker that runs well, and what to do about it."""
 
-import asyncio
 import os
 
 import typer
 from rich.text import Text
 
 from tocsin.cli import options
-from tocsin.cli.api import asking
-from tocsin.cli.connection import Connection
-from tocsin.cli.output import WRONG_USE, fail, give, say, words
+from tocsin.cli.command import Connection, asking
+from tocsin.cli.output import WRONG_USE, console, counted, fail, give, say
 
 MARKS = {"ok": ("ok", "green"), "warning": ("warning", "yellow"), "problem": ("problem", "bold red")}
 
 
-def register(application: typer.Typer) -> None:
-    application.command("doctor")(asking(doctor))
+application = typer.Typer()
 
 
-def doctor(
+@asking(application.command, "tocsin doctor --data ./data")
+async def doctor(
     connection: Connection,
     context: typer.Context,
     data: options.Data = None,
@@ -32,7 +30,7 @@ def doctor(
     """
     from tocsin.client.connection import trust_of
     from tocsin.platform.doctor import examine
-    from tocsin.wire.trust import BadTrust
+    from tocsin.wire.tls import BadTrust
 
     settings = options.settings_of(extra, data=data, config=config)
     trust = trust_of(connection.ca_file, connection.client_cert, connection.client_key)
@@ -41,7 +39,7 @@ def doctor(
     except BadTrust as problem:
         fail(str(problem), WRONG_USE)
     broker = connection.broker if _was_given(context, "broker") else None
-    found = asyncio.run(examine(settings, os.environ, broker, trust))
+    found = await examine(settings, os.environ, broker, trust)
     count = {state: sum(each.state == state for each in found) for state in MARKS}
     if json:
         give({"healthy": not count["problem"], **count, "findings": found})
@@ -61,16 +59,12 @@ def _show(check: str, state: str, text: str, advice: str) -> None:
     mark, style = MARKS[state]
     line = Text(f"{mark:>8}", style=style)
     line.append(f"  {check:<18}  ", style="bold").append(text, style="not bold default")
-    words.print(line, soft_wrap=True)
+    console().print(line, soft_wrap=True)
     if advice:
-        words.print(Text(f"{'':>30}{advice}", style="dim"), soft_wrap=True)
+        console().print(Text(f"{'':>30}{advice}", style="dim"), soft_wrap=True)
 
 
 def _summary(count: dict[str, int]) -> str:
     if not count["problem"] and not count["warning"]:
         return "all is well"
-    return f"{_number(count['problem'], 'problem')}, {_number(count['warning'], 'warning')}"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count or 'no'} {what}{'' if count == 1 else 's'}"
+    return ", ".join(counted(count[name], name).replace("0 ", "no ", 1) for name in ("problem", "warning"))

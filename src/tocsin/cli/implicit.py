@@ -13,17 +13,17 @@ from msgspec.structs import replace
 
 from tocsin.cli import options
 from tocsin.cli.disseminations import compared, show_result
-from tocsin.cli.output import WRONG_USE, fail, give, words
+from tocsin.cli.output import WRONG_USE, console, fail, give
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.protocols import protocol as protocol_named
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.semantics.interest import world_json
 from tocsin.semantics.interest.world import World
-from tocsin.sim.clock import MILLISECOND, Delay, between, constant
 from tocsin.sim.implicit import LIMIT, NotifierNetwork
+from tocsin.sim.network import MILLISECOND, Delay, between, constant
 
-application = typer.Typer(help="Dry runs of implicit notification.", no_args_is_help=True)
+application = typer.Typer(no_args_is_help=True)
 ALL = "all"
 _DELAY = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)(?:-(\d{1,6}(?:\.\d{1,6})?))?(?:ms)?")
 _SHUFFLED = "0.1-10"  # milliseconds, when only a seed is given
@@ -43,12 +43,12 @@ class Scenario(Struct, frozen=True):
     data: bytes
 
 
-@application.callback()
+@application.callback(epilog="Example: tocsin implicit run scenario.json --protocol all")
 def implicit() -> None:
     """Dry runs of implicit notification."""
 
 
-@application.command()
+@application.command(epilog="Example: tocsin implicit run scenario.json --protocol hin-din --json")
 def run(
     scenario: Annotated[str, typer.Argument(metavar="SCENARIO.json", help="A world and what is published in it.")],
     protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}, or {ALL} to compare them.")],
@@ -75,7 +75,7 @@ def run(
         given = [_document(each, read) for each in results]
         give({"results": given} if protocol == ALL else given[0])
     elif protocol == ALL:
-        words.print(compared(results))
+        console().print(compared(results))
     else:
         show_result(results[0], read.root, read.topic)
 

@@ -6,51 +6,57 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
-from tocsin.cli import options
-from tocsin.cli.api import asking, joined, through
-from tocsin.cli.connection import Connection, read
+from tocsin.cli.command import Connection, asking, read
 from tocsin.cli.disseminations import show_result
-from tocsin.cli.listing import show_list
-from tocsin.cli.output import WRONG_USE, fail, give, say
+from tocsin.cli.options import pairs
+from tocsin.cli.output import WRONG_USE, Output, fail, show_list, table
+from tocsin.documents.notifiers import DisseminationDocument
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, PROTOCOLS
 from tocsin.routing.implicit.protocols import protocol as protocol_named
 
 if TYPE_CHECKING:
     from tocsin.client.client import Client
-    from tocsin.documents.notifiers import DisseminationDocument
 
-application = typer.Typer(help="The notifiers of a node.", invoke_without_command=True)
+application = typer.Typer(invoke_without_command=True)
 Name = Annotated[str, typer.Argument(help="The name of the service, which its notifier has too.")]
 By = Annotated[str, typer.Option(help="Who says so, where nobody has to show it.", metavar="NAME")]
 Wait = Annotated[float, typer.Option(help="Seconds to wait until all were told.", min=0.0, metavar="SECONDS")]
 NONE = "there are no notifiers here; `tocsin notifiers create NAME --category C` makes one, `tocsin ino demo` twenty"
 
 
-@application.callback()
-@asking
-def notifiers(connection: Connection, context: typer.Context, json: options.Json = False) -> None:
-    """List the notifiers of this node: their categories, and how their services are told."""
-    context.obj = connection
-    if context.invoked_subcommand is None:
-        _list(connection, json)
+async def listed(client: "Client") -> Output:
+    """The notifiers of a node, and what is published through them.
+
+    Without a command they are listed: their categories, and how their services are told.
+    """
+    found = await client.notifiers.list()
+    if not found:
+        return Output({"items": found}, NONE)
+    rows, lines = list[tuple[str, ...]](), list[tuple[Text, Text]]()
+    for each in found:
+        place = f"at {each.address} in {each.dialect}" if each.address else "pull point"
+        rows.append((each.name, "\n".join(each.categories), place, f"{each.handled:,}", f"{each.remembered:,}"))
+        lines.append((Text(each.name), Text(f"{', '.join(each.categories)}; {place}; {each.handled:,} handled")))
+    drawn = table(("service", "categories", "is told", "handled", "remembered"), rows, right=(3, 4))
+    fetched = not all(each.address for each in found)
+    hint = ["--json has the ids of the pull points, for `tocsin pull`"] if fetched else []
+    return Output({"items": found}, lambda: show_list(drawn, lines), *hint)
 
 
-@application.command("list")
-@asking
-def listing(connection: Connection, context: typer.Context, json: options.Json = False) -> None:
-    """List them."""
-    _list(joined(connection, context), json)
+asking(application.callback, "tocsin notifiers")(listed)
+asking(application.command, "tocsin notifiers list", name="list", help="List them.")(listed)
 
 
-@application.command()
-@asking
-def create(
+@asking(
+    application.command,
+    "tocsin notifiers create TV --category Media --address http://127.0.0.1:9000/ --dialect wsn-1.3",
+)
+async def create(
+    client: "Client",
     connection: Connection,
-    context: typer.Context,
     name: Name,
     category: Annotated[list[str], typer.Option(help="What it is; may be said several times.")],
     address: Annotated[str, typer.Option(help="Where the service is told; without one it fetches.")] = "",
@@ -64,66 +70,53 @@ def create(
         str, typer.Option(help="The user who fetches for the service; by default you.", metavar="USER")
     ] = "",
     by: By = "",
-    json: options.Json = False,
-) -> None:
+) -> Output:
     """Create a notifier for a service, and register the service under its categories."""
-    qualities = {name: _number(name, text) for name, text in _pairs("--quality", quality).items()}
-    connection = joined(connection, context)
-    made = through(
-        connection,
-        lambda client: client.notifiers.create(
-            name,
-            category,
-            address=address,
-            dialect=spoken,
-            qualities=qualities,
-            policies=policy or (),
-            tells=_pairs("--tells", tells),
-            by=by,
-            owner=owner,
-        ),
+    given = pairs(quality, "--quality", "NAME=VALUE")
+    made = await client.notifiers.create(
+        name,
+        category,
+        address=address,
+        dialect=spoken,
+        qualities={name: _number(name, text) for name, text in given.items()},
+        policies=policy or (),
+        tells=pairs(tells, "--tells", "NAME=VALUE"),
+        by=by,
+        owner=owner,
     )
-    if json:
-        give(made)
-        return
-    say(f"{name} takes Publish and Notify at {made.notifier} (WSDL: {made.wsdl})")
+    words = [f"{name} takes Publish and Notify at {made.notifier} (WSDL: {made.wsdl})"]
     if not address:
-        say(f"what it is told waits in its pull point: {connection.command('pull', made.subscription)}")
+        words.append(f"what it is told waits in its pull point: {connection.command('pull', made.subscription)}")
+    return Output(made, *words)
 
 
-@application.command()
-@asking
-def remove(connection: Connection, context: typer.Context, name: Name, by: By = "", json: options.Json = False) -> None:
+@asking(application.command, "tocsin notifiers remove TV")
+async def remove(client: "Client", name: Name, by: By = "") -> Output:
     """Remove a notifier, and its service from the world."""
-    through(joined(connection, context), lambda client: client.notifiers.remove(name, by=by))
-    give({"name": name, "removed": True}) if json else say(f"removed {name}")
+    await client.notifiers.remove(name, by=by)
+    return Output({"name": name, "removed": True}, f"removed {name}")
 
 
-@application.command()
-@asking
-def tell(
-    connection: Connection,
-    context: typer.Context,
+@asking(application.command, "tocsin notifiers tell TV Earthquake USGS")
+async def tell(
+    client: "Client",
     name: Name,
     topic: Annotated[str, typer.Argument(help="A topic of the world.")],
     service: Annotated[str, typer.Argument(help="The one service that is told of it.")] = "",
     nobody: Annotated[bool, typer.Option("--nobody", help="End the rule for this topic.")] = False,
     by: By = "",
-    json: options.Json = False,
-) -> None:
+) -> Output:
     """Change a service's own rule: whom it tells of a topic by push-1:1-implicit. Its notifier runs on."""
     if bool(service) == nobody:
         fail("name the one service that is told, or say --nobody", WRONG_USE)
-    tells = {topic: service or None}
-    made = through(joined(connection, context), lambda client: client.world.change_service(name, tells=tells, by=by))
-    give(made) if json else say(f"{name} tells {service or 'nobody'} of {topic!r}")
+    made = await client.world.change_service(name, tells={topic: service or None}, by=by)
+    return Output(made, f"{name} tells {service or 'nobody'} of {topic!r}")
 
 
-@application.command()
-@asking
-def publish(
+@asking(application.command, "tocsin notifiers publish IDER --topic 'Disaster Info' --data 'an earthquake off Chile'")
+async def publish(
+    client: "Client",
     connection: Connection,
-    context: typer.Context,
     name: Name,
     topic: Annotated[str, typer.Option(help="A topic of the world.")],
     protocol: Annotated[str, typer.Option(help=f"{', '.join(PROTOCOLS)}.")] = DEFAULT,
@@ -139,65 +132,30 @@ def publish(
         typer.Option(metavar="SERVICE", help="Who is told, with --protocol direct; may be said several times."),
     ] = None,
     wait: Wait = 10.0,
-    json: options.Json = False,
-) -> None:
+) -> Output:
     """Publish through a notifier, and tell who was told by whom."""
-    _check_protocol(protocol)
-    said = _said(data)
-
-    async def work(client: "Client") -> "DisseminationDocument":
-        message = await client.notifiers.publish(
-            name, topic, said, media_type=media_type or "text/plain", protocol=protocol, limit=limit, only=only
-        )
-        return await client.notifiers.result(message, wait=wait)
-
-    connection = joined(connection, context)
-    _show(connection, through(connection, work), json)
-
-
-@application.command()
-@asking
-def result(
-    connection: Connection,
-    context: typer.Context,
-    message: Annotated[str, typer.Argument(metavar="ID", help="What `publish` told.")],
-    wait: Wait = 0.0,
-    json: options.Json = False,
-) -> None:
-    """Tell what became of a message that was published through a notifier here."""
-    connection = joined(connection, context)
-    _show(connection, through(connection, lambda client: client.notifiers.result(message, wait=wait)), json)
-
-
-def _list(connection: Connection, json: bool) -> None:
-    found = through(connection, lambda client: client.notifiers.list())
-    if json:
-        give({"items": found})
-        return
-    if not found:
-        say(NONE)
-        return
-    table = Table("service", "categories", "is told", "handled", "remembered", box=None, pad_edge=False)
-    table.columns[3].justify = table.columns[4].justify = "right"
-    rows: list[tuple[Text, Text]] = []
-    for each in found:
-        told = f"at {each.address} in {each.dialect}" if each.address else "pull point"
-        parts = (each.name, "\n".join(each.categories), told, f"{each.handled:,}", f"{each.remembered:,}")
-        table.add_row(*(Text(part, overflow="fold") for part in parts))
-        rows.append((Text(each.name), Text(f"{', '.join(each.categories)}; {told}; {each.handled:,} handled")))
-    show_list(table, rows)
-    if not all(each.address for each in found):
-        say("--json has the ids of the pull points, for `tocsin pull`")
-
-
-def _check_protocol(name: str) -> None:
     try:
-        protocol_named(name)
+        protocol_named(protocol)
     except Refusal as refusal:
         fail(refusal.text, WRONG_USE)
+    message = await client.notifiers.publish(
+        name, topic, _content(data), media_type=media_type or "text/plain", protocol=protocol, limit=limit, only=only
+    )
+    return _result(connection, await client.notifiers.result(message, wait=wait))
 
 
-def _said(data: str | None) -> bytes:
+@asking(application.command, "tocsin notifiers result urn:uuid:6ba7b810 --wait 30")
+async def result(
+    client: "Client",
+    connection: Connection,
+    message: Annotated[str, typer.Argument(metavar="ID", help="What `publish` told.")],
+    wait: Wait = 0.0,
+) -> Output:
+    """Tell what became of a message that was published through a notifier here."""
+    return _result(connection, await client.notifiers.result(message, wait=wait))
+
+
+def _content(data: str | None) -> bytes:
     if data is None:
         fail("what is published? say it with --data TEXT or --data @FILE; --data '' says nothing more", WRONG_USE)
     if not data.startswith("@"):
@@ -205,24 +163,10 @@ def _said(data: str | None) -> bytes:
     return sys.stdin.buffer.read() if data == "@-" else read(Path(data[1:]))
 
 
-def _show(connection: Connection, found: "DisseminationDocument", json: bool) -> None:
-    if json:
-        give(found)
-        return
-    show_result(found, found.root, found.topic)
+def _result(connection: Connection, found: DisseminationDocument) -> Output:
     again = connection.api_command("notifiers", "result", found.id, "--wait", "30")
     later = "" if found.complete else f"; {again} tells the rest"
-    say(f"published as {found.id}{later}")
-
-
-def _pairs(option: str, given: list[str] | None) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for each in given or ():
-        name, equals, value = each.partition("=")
-        if not (name and equals and value):
-            fail(f"{option} {each!r} is not NAME=VALUE", WRONG_USE)
-        found[name] = value
-    return found
+    return Output(found, lambda: show_result(found, found.root, found.topic), f"published as {found.id}{later}")
 
 
 def _number(name: str, text: str) -> float:

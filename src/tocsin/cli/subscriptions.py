@@ -1,160 +1,132 @@
-"""`subscriptions`: who is told of what, and ending, pausing and resuming that."""
+"""`subscriptions` and `registrations`: who is told of what, and who publishes; ending, pausing and resuming that."""
 
-from collections.abc import Iterator
-from typing import Annotated, Any
-from urllib.parse import quote
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
-from msgspec.json import encode
 from rich.table import Table
 from rich.text import Text
 
-from tocsin.cli import options
-from tocsin.cli.api import ask, asking, joined, pages
-from tocsin.cli.connection import Connection
-from tocsin.cli.listing import number, show_list, whole_seconds
-from tocsin.cli.output import give, say, words
+from tocsin.cli.command import asking
+from tocsin.cli.options import group
+from tocsin.cli.output import Output, counted, number, show_list, table, whole_seconds
+from tocsin.cli.resource import Collection, Limit, page_of
+from tocsin.documents.registrations import RegistrationDocument
+from tocsin.documents.subscriptions import SubscriptionDocument
 
-application = typer.Typer(help="The subscriptions of a broker.", invoke_without_command=True)
+if TYPE_CHECKING:
+    from tocsin.client.client import Client
+
+application = typer.Typer()
+subscriptions = typer.Typer(invoke_without_command=True)
+registrations = group("Publishers that registered.", "tocsin registrations list")
+application.add_typer(subscriptions, name="subscriptions")
+application.add_typer(registrations, name="registrations")
 
 Identity = Annotated[str, typer.Argument(metavar="ID", help="The subscription's id, or its address.")]
-Limit = Annotated[int, typer.Option(help="How many at most.", min=1)]
+Registration = Annotated[str, typer.Argument(metavar="ID", help="The registration's id.")]
 STYLES = {"paused": "yellow", "suspended": "red"}
 COUNTERS = {"waiting": "waiting", "delivered": "delivered", "dead_letters": "dead letters"}
 PULL_POINTS = "/broker/pullpoints/"
 MAILBOX = ["any ()"]  # matches nothing by itself
 
 
-@application.callback()
-@asking
-def subscriptions(
-    connection: Connection,
-    context: typer.Context,
-    limit: Limit = 1000,
-    json: options.Json = False,
-) -> None:
+async def listed(client: "Client", limit: Limit = 1000) -> Output:
     """List the subscriptions: who is told of what, until when, what waits, was delivered, or could not be."""
-    context.obj = connection
-    if context.invoked_subcommand is None:
-        _list(connection, limit, json)
-
-
-def _list(connection: Connection, limit: int, json: bool) -> None:
-    found, more = pages(connection, "/api/subscriptions", limit)
-    if json:
-        give({"items": found, "more": more})
-        return
+    page = page_of(await client.subscriptions.list(limit + 1), limit)
+    found = page["items"]
     if not found:
-        say("there are no subscriptions; `tocsin subscribe --to URL` makes one")
-        return
-    show_list(_table(found), _lines(found))
-    if more:
-        say(f"there are more than these {limit}: ask with a larger --limit")
+        return Output(page, "there are no subscriptions; `tocsin subscribe --to URL` makes one")
+    more = f"there are more than these {limit}: ask with a larger --limit"
+    return Output(page, lambda: show_list(_table(found), _lines(found)), *([more] if page["more"] else ()))
 
 
-@application.command("list", hidden=True)
-@asking
-def listed(connection: Connection, context: typer.Context, limit: Limit = 1000, json: options.Json = False) -> None:
-    """The same, for who is used to the `list` of other commands."""
-    _list(joined(connection, context), limit, json)
+asking(subscriptions.callback, "tocsin subscriptions --limit 20")(listed)
+asking(subscriptions.command, "tocsin subscriptions list", name="list", hidden=True)(listed)
 
 
-@application.command()
-@asking
-def show(connection: Connection, context: typer.Context, name: Identity, json: options.Json = False) -> None:
+@asking(subscriptions.command, "tocsin subscriptions show 7f3a")
+async def show(client: "Client", name: Identity) -> Output:
     """Tell all of one subscription."""
-    found = ask(joined(connection, context), "GET", _path(name))
-    if json:
-        give(found)
-        return
-    table = Table.grid(padding=(0, 2))
-    for key, value in (found | {"consumer": _consumer(found), "filters": _filters(found)}).items():
-        table.add_row(Text(key.replace("_", " "), style="bold"), Text(_shown(value), overflow="fold"))
-    words.print(table)
+    found = await client.subscriptions.get(_id(name))
+    grid = Table.grid(padding=(0, 2))
+    parts: dict[str, Any] = msgspec.to_builtins(found)
+    for key, value in (parts | {"consumer": _consumer(found), "filters": _filters(found)}).items():
+        grid.add_row(Text(key.replace("_", " "), style="bold"), Text(_shown(value), overflow="fold"))
+    return Output(found, grid)
 
 
-@application.command()
-@asking
-def cancel(connection: Connection, context: typer.Context, name: Identity, json: options.Json = False) -> None:
+@asking(subscriptions.command, "tocsin subscriptions cancel 7f3a")
+async def cancel(client: "Client", name: Identity) -> Output:
     """End a subscription; its subscriber is told if it named an address for that."""
-    ask(joined(connection, context), "DELETE", f"{_path(name)}?cancel=true")
-    give({"id": _id(name), "state": "ended"}) if json else say(f"cancelled {_id(name)}")
+    await client.subscriptions.cancel(_id(name))
+    return Output({"id": _id(name), "state": "ended"}, f"cancelled {_id(name)}")
 
 
-@application.command()
-@asking
-def pause(connection: Connection, context: typer.Context, name: Identity, json: options.Json = False) -> None:
+@asking(subscriptions.command, "tocsin subscriptions pause 7f3a")
+async def pause(client: "Client", name: Identity) -> Output:
     """Hold a subscription: what is published meanwhile is not for it."""
-    found = ask(joined(connection, context), "POST", f"{_path(name)}/pause")
-    give(found) if json else say(f"paused {_id(name)}; go on with `tocsin subscriptions resume {_id(name)}`")
+    found = await client.subscriptions.pause(_id(name))
+    return Output(found, f"paused {_id(name)}; go on with `tocsin subscriptions resume {_id(name)}`")
 
 
-@application.command()
-@asking
-def resume(connection: Connection, context: typer.Context, name: Identity, json: options.Json = False) -> None:
+@asking(subscriptions.command, "tocsin subscriptions resume 7f3a")
+async def resume(client: "Client", name: Identity) -> Output:
     """Go on with a subscription that was paused or suspended."""
-    found = ask(joined(connection, context), "POST", f"{_path(name)}/resume")
-    give(found) if json else say(f"resumed {_id(name)}")
+    return Output(await client.subscriptions.resume(_id(name)), f"resumed {_id(name)}")
 
 
 def _id(name: str) -> str:
     return name.rstrip("/").rpartition("/")[2]
 
 
-def _path(name: str) -> str:
-    return f"/api/subscriptions/{quote(_id(name), safe='')}"
-
-
-def _table(items: list[dict[str, Any]]) -> Table:
-    table = Table("id", "dialect", "state", "consumer", "filters", "expires", *COUNTERS.values())
-    for column in table.columns[6:]:
+def _table(items: Sequence[SubscriptionDocument]) -> Table:
+    made = Table("id", "dialect", "state", "consumer", "filters", "expires", *COUNTERS.values())
+    for column in made.columns[6:]:
         column.justify = "right"
     for each in items:
-        table.add_row(
-            each["id"],
-            each["dialect"],
+        made.add_row(
+            each.id,
+            each.dialect,
             _state(each) + _because(each),
             Text(_consumer(each)),
             Text(_filters(each)),
-            whole_seconds(each["expires"] or "never"),
-            *(number(each[name]) for name in COUNTERS),
+            whole_seconds(each.expires or "never"),
+            *(number(getattr(each, name)) for name in COUNTERS),
         )
-    return table
+    return made
 
 
-def _lines(items: list[dict[str, Any]]) -> Iterator[tuple[Text, Text]]:
+def _lines(items: Sequence[SubscriptionDocument]) -> Iterator[tuple[Text, Text]]:
     for each in items:
-        counted = "".join(f"  {_counted(each[name], title)}" for name, title in COUNTERS.items() if each[name])
-        head = Text.assemble((each["id"], "bold"), "  ", _state(each), f"  {each['dialect']}{counted}")
-        until = f"until {whole_seconds(each['expires'])}" if each["expires"] else "never expires"
+        counts = ((getattr(each, name), title.removesuffix("s"), title) for name, title in COUNTERS.items())
+        told = "".join(f"  {counted(*count)}" for count in counts if count[0])
+        head = Text.assemble((each.id, "bold"), "  ", _state(each), f"  {each.dialect}{told}")
+        until = f"until {whole_seconds(each.expires)}" if each.expires else "never expires"
         yield head, Text("  ".join((_consumer(each), _filters(each), until)), overflow="fold") + _because(each)
 
 
-def _counted(count: int, title: str) -> str:
-    return f"{count:,} {title.removesuffix('s') if count == 1 else title}"
+def _state(each: SubscriptionDocument) -> Text:
+    return Text(each.state, style=STYLES.get(each.state, ""))
 
 
-def _state(each: dict[str, Any]) -> Text:
-    return Text(each["state"], style=STYLES.get(each["state"], ""))
-
-
-def _because(each: dict[str, Any]) -> Text:
+def _because(each: SubscriptionDocument) -> Text:
     """Why it is suspended, on a line of its own."""
-    return Text(f"\n{each['reason']}" if each["state"] == "suspended" and each["reason"] else "", style="dim")
+    return Text(f"\n{each.reason}" if each.state == "suspended" and each.reason else "", style="dim")
 
 
-def _consumer(each: dict[str, Any]) -> str:
+def _consumer(each: SubscriptionDocument) -> str:
     """A pull point that another subscription feeds is named by its path alone."""
-    consumer: str | None = each["consumer"]
-    if consumer is None:
+    if each.consumer is None:
         return "pull point"
-    return f"pull point {_id(consumer)}" if consumer.startswith(PULL_POINTS) else consumer
+    return f"pull point {_id(each.consumer)}" if each.consumer.startswith(PULL_POINTS) else each.consumer
 
 
-def _filters(each: dict[str, Any]) -> str:
-    if each["filters"] == MAILBOX:
+def _filters(each: SubscriptionDocument) -> str:
+    if each.filters == MAILBOX:
         return "what is sent to it"
-    return ", ".join(each["filters"]) or "everything"
+    return ", ".join(each.filters) or "everything"
 
 
 def _shown(value: object) -> str:
@@ -164,7 +136,36 @@ def _shown(value: object) -> str:
         case list():
             return ", ".join(map(_shown, value))
         case dict():
-            return encode(value).decode()
+            return msgspec.json.encode(value).decode()
         case int():
             return f"{value:,}"
     return str(value)
+
+
+def _registrations(found: Sequence[RegistrationDocument]) -> Table:
+    titles = ("registration", "publisher", "topics", "on demand", "expires")
+    rows = (
+        (each.id, each.publisher or "", ", ".join(each.topics), each.upstream or "", whole_seconds(each.expires or ""))
+        for each in found
+    )
+    return table(titles, rows)
+
+
+_registrations_commands = Collection(registrations, "tocsin registrations", Registration, "7f3a")
+_registrations_commands.add_list(
+    "The publishers that registered, with their topics.",
+    lambda client: client.registrations.list(),
+    _registrations,
+    "no publisher is registered",
+)
+_registrations_commands.add_show(
+    "One registration.",
+    lambda client, name: client.registrations.get(name),
+    lambda found: _registrations([found]),
+)
+_registrations_commands.add_remove(
+    "remove",
+    "End a registration; the broker ends what it subscribed to there.",
+    lambda client, name: client.registrations.remove(name),
+    "no longer registered",
+)

@@ -11,9 +11,10 @@ import typer
 from rich.table import Table
 
 from tocsin.cli import options
-from tocsin.cli.output import WRONG_USE, fail, give, say, words
+from tocsin.cli.options import group
+from tocsin.cli.output import WRONG_USE, console, fail, give, say
 
-application = typer.Typer(help="Who may use the broker, and for what.", no_args_is_help=True)
+application = group("Who may use the broker, and for what.", "tocsin users list --data ./data")
 
 Name = Annotated[str, typer.Argument(help="The user's name; the common name in a client certificate.")]
 Action = Annotated[str, typer.Argument(help="publish, subscribe or manage.")]
@@ -23,7 +24,7 @@ Topic = Annotated[
 LONGEST_PASSWORD = 1024
 
 
-@application.command()
+@application.command(epilog="Example: tocsin users add ann --grant publish --grant subscribe=flood//.")
 def add(
     name: Name,
     rights: Annotated[
@@ -43,7 +44,7 @@ def add(
     say(f"added {name}" + ("" if granted else "; it has no rights yet: `tocsin users grant`"))
 
 
-@application.command("list")
+@application.command("list", epilog="Example: tocsin users list")
 def listing(data: options.Data = None, config: options.Config = None, json: options.Json = False) -> None:
     """Who there is, and what each may do."""
     with _users(data, config) as users:
@@ -53,10 +54,14 @@ def listing(data: options.Data = None, config: options.Config = None, json: opti
     elif not found:
         say("there are no users; `tocsin users add` makes one")
     else:
-        _show(found)
+        table = Table("name", "password", "tokens", "may")
+        for each in found:
+            rights = ", ".join(f"{right['action']} {right['topics'] or 'everything'}" for right in each["rights"])
+            table.add_row(each["name"], "yes" if each["password"] else "no", str(each["tokens"]), rights or "nothing")
+        console().print(table)
 
 
-@application.command()
+@application.command(epilog="Example: tocsin users remove ann")
 def remove(name: Name, data: options.Data = None, config: options.Config = None) -> None:
     """Remove a user; its subscriptions end."""
     with _users(data, config) as users:
@@ -64,7 +69,7 @@ def remove(name: Name, data: options.Data = None, config: options.Config = None)
     say(f"removed {name}")
 
 
-@application.command()
+@application.command(epilog="Example: tocsin users password ann")
 def password(name: Name, data: options.Data = None, config: options.Config = None) -> None:
     """Set another password, from the prompt or standard input."""
     given = _password()
@@ -73,7 +78,7 @@ def password(name: Name, data: options.Data = None, config: options.Config = Non
     say(f"{name} has another password")
 
 
-@application.command()
+@application.command(epilog="Example: tocsin users grant ann publish --topic flood//.")
 def grant(
     name: Name,
     action: Action,
@@ -89,7 +94,7 @@ def grant(
     say(f"{name} may {action} {topic or 'everything'}")
 
 
-@application.command()
+@application.command(epilog="Example: tocsin users revoke ann publish --topic flood//.")
 def revoke(
     name: Name,
     action: Action,
@@ -107,7 +112,7 @@ def revoke(
     say(f"{name} may no longer {action} {topic or 'everything'}")
 
 
-@application.command()
+@application.command(epilog="Example: tocsin users token ann")
 def token(
     name: Name,
     revoke_all: Annotated[bool, typer.Option("--revoke", help="Make all its tokens worthless instead.")] = False,
@@ -163,7 +168,7 @@ def _split(rights: list[str] | None) -> Iterator[tuple[str, str, str]]:
         yield each.partition("=")
 
 
-def _right(action: str, topic: str | None, namespaces: tuple[tuple[str, str], ...]) -> Any:
+def _right(action: str, topic: str | None, namespaces: dict[str, str]) -> Any:
     from tocsin.model.access import ACTIONS, Right
     from tocsin.model.refusal import Refusal
     from tocsin.model.topics import parse_topic_expression
@@ -172,7 +177,7 @@ def _right(action: str, topic: str | None, namespaces: tuple[tuple[str, str], ..
     if known is None:
         fail(f"{action!r} is not a right; {', '.join(ACTIONS)} are", WRONG_USE)
     try:
-        return Right(known, None if topic is None else parse_topic_expression(topic, "full", dict(namespaces)))
+        return Right(known, None if topic is None else parse_topic_expression(topic, "full", namespaces))
     except Refusal as refusal:
         fail(refusal.text, WRONG_USE)
 
@@ -190,11 +195,3 @@ def _shown(account: Any) -> dict[str, Any]:
         "tokens": len(account.tokens),
         "rights": rights,
     }
-
-
-def _show(found: list[dict[str, Any]]) -> None:
-    table = Table("name", "password", "tokens", "may")
-    for each in found:
-        rights = ", ".join(f"{right['action']} {right['topics'] or 'everything'}" for right in each["rights"])
-        table.add_row(each["name"], "yes" if each["password"] else "no", str(each["tokens"]), rights or "nothing")
-    words.print(table)

@@ -6,7 +6,7 @@ import msgspec
 
 from tocsin.client.errors import ClientError, Unreachable
 from tocsin.markup import xml
-from tocsin.mediation.soap.entries import text_of
+from tocsin.markup.xml import text_of
 from tocsin.wire.answer import Answer
 
 Document = TypeVar("Document")

@@ -14,21 +14,10 @@ from tocsin.client.api import AT_ONCE, Way
 from tocsin.client.calls import call, context
 from tocsin.client.connection import Access, Connection, now
 from tocsin.client.consumer import Consumer, EndHandler, Handler, RequestHandler
-from tocsin.client.declarations import Categories, Liftings, Ontologies, Producers, Spaces, Types
 from tocsin.client.errors import ClientError
-from tocsin.client.interactions import Interactions
 from tocsin.client.json_binding import JsonBinding
 from tocsin.client.leases import Binding, KeptLease, renewed
-from tocsin.client.resources import (
-    Consents,
-    DeadLetters,
-    PullPoints,
-    Registrations,
-    Secrets,
-    Subscriptions,
-    Topics,
-    Traces,
-)
+from tocsin.client.resources import Resources
 from tocsin.client.soap_binding import SoapBinding
 from tocsin.client.values import (
     About,
@@ -44,7 +33,6 @@ from tocsin.client.values import (
     topic_of,
     topic_of_space,
 )
-from tocsin.client.world import World
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import NAMES
 from tocsin.model import paths
@@ -58,7 +46,7 @@ DIALECTS = NAMES
 BROKER = "http://127.0.0.1:8080"
 
 
-class AnyClient(Interactions[Way]):
+class AnyClient(Resources[Way]):
     """The same calls whatever the dialect; what a dialect has no operation for is a `ClientError` that says who has.
 
     `soap` is the version of SOAP, `endpoint` where SOAP requests go that create something, for producers that are not a
@@ -84,21 +72,6 @@ class AnyClient(Interactions[Way]):
         self._binding: Binding = JsonBinding(connection, rules)
         if rules.is_soap:
             self._binding = SoapBinding(connection, rules, soap, endpoint)
-        self.subscriptions: Subscriptions[Way] = Subscriptions(connection, loop)
-        self.pull_points: PullPoints[Way] = PullPoints(connection, loop)
-        self.topics: Topics[Way] = Topics(connection, loop)
-        self.registrations: Registrations[Way] = Registrations(connection, loop)
-        self.dead_letters: DeadLetters[Way] = DeadLetters(connection, loop)
-        self.secrets: Secrets[Way] = Secrets(connection, loop)
-        self.consents: Consents[Way] = Consents(connection, loop)
-        self.traces: Traces[Way] = Traces(connection, loop)
-        self.spaces: Spaces[Way] = Spaces(connection, loop)
-        self.types: Types[Way] = Types(connection, loop)
-        self.categories: Categories[Way] = Categories(connection, loop)
-        self.producers: Producers[Way] = Producers(connection, loop)
-        self.ontologies: Ontologies[Way] = Ontologies(connection, loop)
-        self.liftings: Liftings[Way] = Liftings(connection, loop)
-        self.world: World[Way] = World(connection, loop)
 
     @call
     async def publish(

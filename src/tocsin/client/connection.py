@@ -16,7 +16,7 @@ from tocsin.mediation.soap.security import security_header
 from tocsin.model.identity import Instant, Pairs
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
-from tocsin.wire.trust import BadTrust, Trust
+from tocsin.wire.tls import BadTrust, Trust
 
 LONGEST_ANSWER = 64 << 20  # pages of the API are longer than what a consumer may answer
 _NONCE_BYTES = 16

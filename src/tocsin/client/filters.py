@@ -21,8 +21,8 @@ from tocsin.mediation.expressions import (
     TYPE,
 )
 from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.soap.entries import Expression, Markup, Value
 from tocsin.mediation.soap.namespaces import ONVIF_ITEM_FILTER, WSE_TOPIC_FILTER, WSN, XPATH_10
-from tocsin.mediation.soap.writing import Expression, Markup, Value
 from tocsin.mediation.topics import DIALECTS as TOPIC_DIALECTS
 from tocsin.mediation.ws.properties import query_element
 from tocsin.model.filters import Language, Over

@@ -9,10 +9,12 @@ from msgspec import Struct
 
 from tocsin.client.api import Resource, Way, below, with_query
 from tocsin.client.calls import call, context
-from tocsin.client.connection import Connection
 from tocsin.client.errors import ClientError
 from tocsin.client.notifiers import Notifiers, payload_of
 from tocsin.documents.interactions import (
+    INTERACTIONS,
+    PATTERNS,
+    REQUESTS,
     AnswerRequest,
     AskRequest,
     InteractionDocument,
@@ -29,10 +31,6 @@ from tocsin.model.notification import Notification, Payload
 
 
 class Interactions(Resource[Way]):
-    def __init__(self, connection: Connection, loop: Way) -> None:
-        super().__init__(connection, loop)
-        self.notifiers: Notifiers[Way] = Notifiers(connection, loop)
-
     @context
     async def serving(
         self,
@@ -59,7 +57,7 @@ class Interactions(Resource[Way]):
     @call
     async def patterns(self) -> Sequence[PatternDocument]:
         """The eight, by name: who begins, and what then happens."""
-        return await self._pages(PatternDocument, paths.PATTERNS)
+        return await self._pages(PatternDocument, PATTERNS)
 
     @call
     async def ask(
@@ -95,7 +93,7 @@ class Interactions(Resource[Way]):
             channel=channel,
             **_payload(data, media_type),
         )
-        return await self._ask(RequestDocument, "POST", paths.REQUESTS, request)
+        return await self._ask(RequestDocument, "POST", REQUESTS, request)
 
     @call
     async def answer(
@@ -118,7 +116,7 @@ class Interactions(Resource[Way]):
     ) -> ToldDocument:
         """The service `by` tells those whom a push pattern names; `protocol` is for push-1:n-implicit."""
         request = TellRequest(pattern=pattern, topic=topic, by=by, protocol=protocol, **_payload(data, media_type))
-        return await self._ask(ToldDocument, "POST", paths.INTERACTIONS, request)
+        return await self._ask(ToldDocument, "POST", INTERACTIONS, request)
 
     @call
     async def end_request(self, request: Struct | str, *, by: str = "") -> None:
@@ -133,14 +131,14 @@ class Interactions(Resource[Way]):
     @call
     async def requests(self, *, state: str = "", service: str = "", limit: int = 1000) -> Sequence[RequestDocument]:
         """Open, answered or ended ones; those in which a service has a part."""
-        return await self._pages(RequestDocument, paths.REQUESTS, limit, state=state, service=service)
+        return await self._pages(RequestDocument, REQUESTS, limit, state=state, service=service)
 
     @call
     async def interactions(
         self, *, request: str = "", service: str = "", limit: int = 1000
     ) -> Sequence[InteractionDocument]:
         """Who asked, who answered, who was told."""
-        return await self._pages(InteractionDocument, paths.INTERACTIONS, limit, request=request, service=service)
+        return await self._pages(InteractionDocument, INTERACTIONS, limit, request=request, service=service)
 
     @call
     async def fetch(self, notice: Notification) -> Payload:
@@ -168,4 +166,4 @@ def _place(request: Struct | str) -> str:
     text = str(name).rstrip("/").rpartition("/")[2]
     if not text or not isinstance(name, str):
         raise ClientError("that is no request: give what was asked, the notification that told of it, or its id")
-    return below(paths.REQUESTS, text)
+    return below(REQUESTS, text)

@@ -1,7 +1,7 @@
 """A dialect that is not SOAP, such as CloudEvents: everything but publishing goes by the JSON API."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from tocsin.client import filters, notifications, requests
 from tocsin.client.api import below
@@ -9,19 +9,21 @@ from tocsin.client.connection import Connection, now
 from tocsin.client.errors import ClientError
 from tocsin.client.resources import PullPoints, Registrations, Subscriptions, Topics
 from tocsin.client.values import Lease, PullPoint, Registration, Status, Terms, lease
-from tocsin.documents.pull_points import PullPointDocument, PullPointRequest
-from tocsin.documents.registrations import RegisterRequest
-from tocsin.documents.subscriptions import StartRequest, SubscribeRequest, SubscriptionDocument
+from tocsin.documents.pull_points import PULL_POINTS, PullPointDocument, PullPointRequest
+from tocsin.documents.registrations import REGISTRATIONS, RegisterRequest
+from tocsin.documents.subscriptions import SUBSCRIPTIONS, StartRequest, SubscribeRequest, SubscriptionDocument
 from tocsin.mediation.rules import Dialect
 from tocsin.model import paths
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 
 _PLACES = {
-    "subscriptions": paths.SUBSCRIPTIONS,
-    "pullpoints": paths.PULL_POINTS,
-    "registrations": paths.REGISTRATIONS,
+    "subscriptions": SUBSCRIPTIONS,
+    "pullpoints": PULL_POINTS,
+    "registrations": REGISTRATIONS,
 }
+# A field that both have goes from one to the other.
+_SHARED = frozenset(Terms.__struct_fields__) & frozenset(SubscribeRequest.__struct_fields__)
 
 
 class JsonBinding:
@@ -40,16 +42,7 @@ class JsonBinding:
     async def subscribe(self, terms: Terms) -> Lease:
         if terms.end_to:
             raise ClientError(f"{self._dialect.title} has no place for end_to: the API tells how a subscription stands")
-        request = SubscribeRequest(
-            terms.consumer,
-            self._dialect.name,
-            _mode(terms),
-            **_terms(terms),
-            secret=terms.secret or None,
-            consent=terms.consent,
-            together=terms.together if terms.together != 1 else None,
-            thin=terms.thin,
-        )
+        request = SubscribeRequest(dialect=self._dialect.name, **_terms(terms))
         return self._lease(await self._subscriptions.create(request))
 
     async def renew(self, held: Lease, expires: str) -> Lease:
@@ -100,29 +93,22 @@ class JsonBinding:
 
 
 def _terms(terms: Terms) -> dict[str, Any]:
-    """What subscriptions and pull points have in common."""
-    return {
+    """As they are, but for what a request says in other words."""
+    start = None
+    if terms.start is not None:
+        start = StartRequest(offset=terms.start) if isinstance(terms.start, int) else StartRequest(time=terms.start)
+    batched = terms.mode == "batched" or terms.together > 1
+    return {name: getattr(terms, name) for name in _SHARED} | {
+        "mode": "batched" if batched else "binary" if terms.raw else "structured",
         "topic": terms.topic or None,
-        "topic_dialect": terms.topic_dialect,
         "namespaces": dict(terms.namespaces),
         "filters": filters.documents(terms),
         "expires": terms.expires or None,
-        "start": _start(terms.start),
+        "start": start,
+        "secret": terms.secret or None,
+        "together": terms.together if terms.together != 1 else None,
         "graph": terms.deliver_as or None,
-        "bindings": terms.bindings,
     }
-
-
-def _mode(terms: Terms) -> Literal["structured", "binary", "batched"]:
-    if terms.mode == "batched" or terms.together > 1:
-        return "batched"
-    return "binary" if terms.raw else "structured"
-
-
-def _start(start: int | str | None) -> StartRequest | None:
-    if start is None:
-        return None
-    return StartRequest(offset=start) if isinstance(start, int) else StartRequest(time=start)
 
 
 def _point(own: Lease, address: str) -> PullPoint:

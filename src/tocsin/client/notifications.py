@@ -12,9 +12,9 @@ from tocsin.markup import xml
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, DIALECTS, EVENT_MEDIA_TYPES, event_dialect, normalise, open_in_full
 from tocsin.mediation.rules import Dialect, Message, Name
-from tocsin.mediation.soap import addressing, soap
+from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.entries import read_entries
-from tocsin.mediation.soap.payloads import payload_of
+from tocsin.mediation.soap.notices import payload_of
 from tocsin.mediation.soap.soap import Envelope
 from tocsin.model import paths
 from tocsin.model.identity import Instant, MessageId, Node, Pairs
@@ -40,7 +40,8 @@ def received(headers: Pairs, body: bytes, when: Instant) -> tuple[Notification, 
     if is_soap(headers):
         dialects: Sequence[str] = (event_dialect(open_in_full(body)),)
     else:
-        dialects = _plain_dialects(headers)
+        kind = dict(headers).get("content-type", "").partition(";")[0].strip().lower()
+        dialects = (EVENT_MEDIA_TYPES[kind],) if kind in EVENT_MEDIA_TYPES else _PLAIN
     problem = Refusal("malformed", "it is no notification in any dialect")
     for dialect in dialects:
         try:
@@ -55,11 +56,6 @@ def is_soap(headers: Pairs) -> bool:
     found = dict(headers)
     kind = found.get("content-type", "")
     return "ce-id" not in found and ("soap" in kind or "text/xml" in kind)
-
-
-def _plain_dialects(headers: Pairs) -> Sequence[str]:
-    kind = dict(headers).get("content-type", "").partition(";")[0].strip().lower()
-    return (EVENT_MEDIA_TYPES[kind],) if kind in EVENT_MEDIA_TYPES else _PLAIN
 
 
 def end_of(headers: Pairs, body: bytes) -> Ended | None:
@@ -93,7 +89,7 @@ def end_in(notification: Notification) -> Ended | None:
 def _ended(dialect: Dialect, end: Message, told: xml.Element, subscription: str) -> Ended:
     values = read_entries(told, end.entries)
     status = (values.text("status") or "").removeprefix(end.fact("statuses"))
-    address = addressing.address_of(values.element("subscription")) or subscription
+    address = soap.address_of(values.element("subscription")) or subscription
     return Ended(dialect.name, address, status, values.text("reason") or "")
 
 
@@ -114,7 +110,7 @@ def _referred(dialect: Dialect, envelope: Envelope) -> str:
     """The SubscriptionReference of a wrapped notification, where the dialect has a place for it."""
     place = _place(dialect, "subscription")
     found = None if envelope.content is None or not place else next(envelope.content.iter(place), None)
-    return addressing.address_of(found)
+    return soap.address_of(found)
 
 
 def pulled(dialect: Dialect, content: xml.Element | None, when: Instant) -> tuple[Notification, ...]:

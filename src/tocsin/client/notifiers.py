@@ -9,6 +9,8 @@ from msgspec import UNSET, Raw, UnsetType
 from tocsin.client.api import AT_ONCE, JSON, Resource, Way, below, with_query
 from tocsin.client.calls import call
 from tocsin.documents.notifiers import (
+    DISSEMINATIONS,
+    NOTIFIERS,
     DisseminationDocument,
     DisseminationRow,
     NotifierDocument,
@@ -16,18 +18,17 @@ from tocsin.documents.notifiers import (
     PublishedDocument,
     PublishRequest,
 )
-from tocsin.model import paths
 from tocsin.routing.implicit.protocols import DEFAULT
 
 
 class Notifiers(Resource[Way]):
     @call
     async def list(self) -> Sequence[NotifierDocument]:
-        return await self._pages(NotifierDocument, paths.NOTIFIERS)
+        return await self._pages(NotifierDocument, NOTIFIERS)
 
     @call
     async def get(self, name: str) -> NotifierDocument:
-        return await self._ask(NotifierDocument, "GET", below(paths.NOTIFIERS, name))
+        return await self._ask(NotifierDocument, "GET", below(NOTIFIERS, name))
 
     @call
     async def create(
@@ -47,11 +48,11 @@ class Notifiers(Resource[Way]):
         without one what is for it waits in a pull point, whose id is `subscription`, and `owner` may fetch it."""
         about = (dict(qualities or {}), [*policies], dict(tells or {}))
         request = NotifierRequest(name, [*categories], address, dialect, *about, by, owner)
-        return await self._ask(NotifierDocument, "POST", paths.NOTIFIERS, request)
+        return await self._ask(NotifierDocument, "POST", NOTIFIERS, request)
 
     @call
     async def remove(self, name: str, *, by: str = "") -> None:
-        await self._send("DELETE", with_query(below(paths.NOTIFIERS, name), by=by))
+        await self._send("DELETE", with_query(below(NOTIFIERS, name), by=by))
 
     @call
     async def publish(
@@ -72,7 +73,7 @@ class Notifiers(Resource[Way]):
         """
         told = None if only is None else [*only]
         request = PublishRequest(topic, *payload_of(data, media_type), protocol, limit, told)
-        return (await self._ask(PublishedDocument, "POST", below(paths.NOTIFIERS, name, "publish"), request)).id
+        return (await self._ask(PublishedDocument, "POST", below(NOTIFIERS, name, "publish"), request)).id
 
     @call
     async def result(self, message: str, *, wait: float = 0.0) -> DisseminationDocument:
@@ -80,7 +81,7 @@ class Notifiers(Resource[Way]):
         left = wait
         while True:
             now = min(left, AT_ONCE)
-            path = with_query(below(paths.DISSEMINATIONS, message), wait=f"{now:.3f}")
+            path = with_query(below(DISSEMINATIONS, message), wait=f"{now:.3f}")
             found = await self._ask(DisseminationDocument, "GET", path)
             left -= now
             if found.complete or left <= 0:
@@ -89,7 +90,7 @@ class Notifiers(Resource[Way]):
     @call
     async def results(self, limit: int = 100) -> Sequence[DisseminationRow]:
         """The latest messages that were published through notifiers of this node."""
-        return await self._pages(DisseminationRow, paths.DISSEMINATIONS, limit)
+        return await self._pages(DisseminationRow, DISSEMINATIONS, limit)
 
 
 def payload_of(data: object, media_type: str) -> tuple[Raw | UnsetType, str | None, str]:

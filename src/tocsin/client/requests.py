@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 from tocsin.client import filters
 from tocsin.client.errors import ClientError
-from tocsin.client.values import Mode, Terms, as_time
+from tocsin.client.values import About, Mode, Terms, as_time
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, DIALECTS, NAMES
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import soap, templates
-from tocsin.mediation.soap.writing import Expression, Value, write
+from tocsin.mediation.soap.entries import Expression, Value, write
 from tocsin.model import paths
 from tocsin.model.identity import Instant, Node, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
@@ -19,6 +19,8 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 
 NOWHERE = Position(Node(""), 0)
+_NOTHING = Terms()
+_CHECKED = ("mode", "together", "consent")  # whether a dialect has it is told in words of its own
 Written = tuple[Pairs, bytes]  # headers and body
 
 
@@ -87,9 +89,7 @@ def publication(dialect: Dialect, notification: Notification, broker: str, versi
 def notice(dialect: Dialect, notification: Notification, to: str, version: str = "1.2") -> Written:
     form = Form(dialect.name, version, dialect.addressing)
     recipient = Subscription(SubscriptionId(""), None, Endpoint(to), None, form, (), NOWHERE, None)
-    if dialect.write is not None:
-        return dialect.write(notification, recipient, "")
-    return templates.customise(dialect, notification, recipient, "")
+    return templates.customise(notification, recipient, "")
 
 
 # The values of its entries
@@ -112,8 +112,10 @@ def subscription(dialect: Dialect, message: Message, terms: Terms, now: Instant)
             raise ClientError(f"{dialect.title} has no place for {name} in what asks for a subscription")
     if terms.consent:
         raise ClientError(f"{dialect.title} knows no consent of consumers; that is of CloudEvents over HTTP")
-    if terms.thin:
-        raise ClientError(f"{dialect.title} has no place for thin; subscribe by the API, which takes any dialect")
+    for name in set(Terms.__struct_fields__).difference(values, About.__annotations__, _CHECKED):
+        if getattr(terms, name) != getattr(_NOTHING, name):
+            hint = "subscribe by the API, which takes any dialect"
+            raise ClientError(f"{dialect.title} has no place for {name}; {hint}")
     return values
 
 

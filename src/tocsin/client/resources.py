@@ -1,14 +1,51 @@
-"""What a broker has, over its JSON API: subscriptions and what became of notifications, topics, publishers, secrets."""
+"""What a broker has, over its JSON API: subscriptions, what became of notifications, topics, publishers, secrets; and
+what filters refer to by name. `Resources` at the end says under which attribute the client has each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tocsin.client.api import Collection, Given, Resource, Way, below, bytes_of, with_query
 from tocsin.client.calls import call
-from tocsin.documents.consumers import ConsentDocument, SecretDocument, SecretRequest
-from tocsin.documents.pull_points import CurrentMessageDocument, MessageDocument, PullPointDocument, PullPointRequest
-from tocsin.documents.registrations import RegisterRequest, RegistrationDocument
+from tocsin.client.connection import Connection
+from tocsin.client.interactions import Interactions
+from tocsin.client.notifiers import Notifiers
+from tocsin.client.world import World
+from tocsin.documents.consumers import CONSENTS, SECRETS, ConsentDocument, SecretDocument, SecretRequest
+from tocsin.documents.declarations import (
+    CATEGORIES,
+    PRODUCERS,
+    SPACES,
+    TYPES,
+    CategoriesDocument,
+    CategoriesRequest,
+    ProducerDocument,
+    ProducerRequest,
+    SpaceDocument,
+    SpaceRequest,
+    TypesDocument,
+)
+from tocsin.documents.pipeline import PIPELINE, PipelineDocument
+from tocsin.documents.pull_points import (
+    CURRENT_MESSAGE,
+    PULL_POINTS,
+    CurrentMessageDocument,
+    MessageDocument,
+    PullPointDocument,
+    PullPointRequest,
+)
+from tocsin.documents.registrations import REGISTRATIONS, RegisterRequest, RegistrationDocument
+from tocsin.documents.semantics import (
+    LIFTINGS,
+    ONTOLOGIES,
+    LiftingSummary,
+    MeaningChange,
+    OntologyChange,
+    OntologyDocument,
+    OntologySummary,
+)
 from tocsin.documents.subscriptions import (
+    DEAD_LETTERS,
+    SUBSCRIPTIONS,
     DeadLetterDocument,
     Page,
     RedriveRequest,
@@ -16,10 +53,110 @@ from tocsin.documents.subscriptions import (
     SubscribeRequest,
     SubscriptionDocument,
 )
-from tocsin.documents.topics import TopicDocument, TopicNamespaceDocument
-from tocsin.documents.traces import NewestDocument, TraceDocument
-from tocsin.model import paths
+from tocsin.documents.topics import TOPIC_NAMESPACES, TOPICS, TopicDocument, TopicNamespaceDocument
+from tocsin.documents.traces import TRACE, NewestDocument, TraceDocument
 from tocsin.model.access import SecretKind
+
+TURTLE = "text/turtle"
+
+
+class Spaces(Collection[Way, SpaceDocument]):
+    """The information spaces that content topics lie in."""
+
+    _path, _kind = SPACES, SpaceDocument
+
+    @call
+    async def put(self, name: str, space: SpaceRequest | Given) -> SpaceDocument:
+        return await self._ask(SpaceDocument, "PUT", below(self._path, name), bytes_of(space))
+
+
+class Types(Resource[Way]):
+    """Which types of notifications are kinds of others."""
+
+    @call
+    async def get(self) -> TypesDocument:
+        return await self._ask(TypesDocument, "GET", TYPES)
+
+    @call
+    async def put(self, hierarchy: TypesDocument | Given) -> TypesDocument:
+        """The whole of it; the one before is replaced."""
+        return await self._ask(TypesDocument, "PUT", TYPES, bytes_of(hierarchy))
+
+
+class Categories(Resource[Way]):
+    """The categories of producers."""
+
+    @call
+    async def get(self) -> CategoriesDocument:
+        return await self._ask(CategoriesDocument, "GET", CATEGORIES)
+
+    @call
+    async def put(self, hierarchy: CategoriesRequest | Given) -> CategoriesDocument:
+        return await self._ask(CategoriesDocument, "PUT", CATEGORIES, bytes_of(hierarchy))
+
+
+class Producers(Collection[Way, ProducerDocument]):
+    """Who sends notifications, and the services of the world."""
+
+    _path, _kind = PRODUCERS, ProducerDocument
+
+    @call
+    async def put(
+        self, address: str, categories: Sequence[str] = (), *, properties: str = "", description: str = ""
+    ) -> ProducerDocument:
+        """`properties` is an XML document, `description` is RDF; what was said of it before is replaced."""
+        request = ProducerRequest([*categories], properties, description)
+        return await self._ask(ProducerDocument, "PUT", below(self._path, address), request)
+
+
+class Ontologies(Resource[Way]):
+    """The concept model that graph patterns are about. A dry run only says which subscriptions would be suspended."""
+
+    @call
+    async def list(self) -> Sequence[OntologySummary]:
+        return await self._pages(OntologySummary, ONTOLOGIES)
+
+    @call
+    async def get(self, name: str) -> OntologyDocument:
+        return await self._ask(OntologyDocument, "GET", below(ONTOLOGIES, name))
+
+    @call
+    async def turtle(self, name: str) -> bytes:
+        return await self._send("GET", below(ONTOLOGIES, name), headers=(("Accept", TURTLE),))
+
+    @call
+    async def put(
+        self, name: str, ontology: Given, media_type: str = TURTLE, *, dry_run: bool = False
+    ) -> OntologyChange:
+        path = with_query(below(ONTOLOGIES, name), dry_run=dry_run)
+        return await self._ask(OntologyChange, "PUT", path, bytes_of(ontology), media_type)
+
+    @call
+    async def remove(self, name: str, *, dry_run: bool = False) -> MeaningChange:
+        return await self._ask(MeaningChange, "DELETE", with_query(below(ONTOLOGIES, name), dry_run=dry_run))
+
+
+class Liftings(Resource[Way]):
+    """How XML and JSON become event graphs."""
+
+    @call
+    async def list(self) -> Sequence[LiftingSummary]:
+        return await self._pages(LiftingSummary, LIFTINGS)
+
+    @call
+    async def get(self, name: str) -> Mapping[str, Any]:
+        """As one would declare it."""
+        return await self._ask(dict[str, Any], "GET", below(LIFTINGS, name))
+
+    @call
+    async def put(self, name: str, lifting: Given, *, dry_run: bool = False) -> MeaningChange:
+        path = with_query(below(LIFTINGS, name), dry_run=dry_run)
+        return await self._ask(MeaningChange, "PUT", path, bytes_of(lifting))
+
+    @call
+    async def remove(self, name: str, *, dry_run: bool = False) -> MeaningChange:
+        return await self._ask(MeaningChange, "DELETE", with_query(below(LIFTINGS, name), dry_run=dry_run))
+
 
 XML = "application/xml"
 
@@ -27,7 +164,7 @@ XML = "application/xml"
 class Subscriptions(Collection[Way, SubscriptionDocument]):
     """Of all dialects, pull points among them."""
 
-    _path, _kind = paths.SUBSCRIPTIONS, SubscriptionDocument
+    _path, _kind = SUBSCRIPTIONS, SubscriptionDocument
 
     @call
     async def create(self, request: SubscribeRequest) -> SubscriptionDocument:
@@ -61,23 +198,23 @@ class Subscriptions(Collection[Way, SubscriptionDocument]):
 class PullPoints(Resource[Way]):
     @call
     async def create(self, request: PullPointRequest) -> PullPointDocument:
-        return await self._ask(PullPointDocument, "POST", paths.PULL_POINTS, request)
+        return await self._ask(PullPointDocument, "POST", PULL_POINTS, request)
 
     @call
     async def get(self, name: str) -> PullPointDocument:
-        return await self._ask(PullPointDocument, "GET", below(paths.PULL_POINTS, name))
+        return await self._ask(PullPointDocument, "GET", below(PULL_POINTS, name))
 
     @call
     async def messages(
         self, name: str, *, limit: int = 100, wait: float = 0.0, after: int | None = None
     ) -> Page[MessageDocument]:
         """Hands out what waits; with `after`, reads what has a higher number and hands out nothing."""
-        path = with_query(below(paths.PULL_POINTS, name, "messages"), limit=limit, wait=f"{wait:.3f}", after=after)
+        path = with_query(below(PULL_POINTS, name, "messages"), limit=limit, wait=f"{wait:.3f}", after=after)
         return await self._ask(Page[MessageDocument], "GET", path)
 
     @call
     async def remove(self, name: str) -> None:
-        await self._send("DELETE", below(paths.PULL_POINTS, name))
+        await self._send("DELETE", below(PULL_POINTS, name))
 
 
 class Topics(Resource[Way]):
@@ -85,35 +222,44 @@ class Topics(Resource[Way]):
 
     @call
     async def list(self) -> Sequence[TopicDocument]:
-        return await self._pages(TopicDocument, paths.TOPICS)
+        return await self._pages(TopicDocument, TOPICS)
 
     @call
     async def current(self, topic: str) -> CurrentMessageDocument:
         """The last message about it."""
-        return await self._ask(CurrentMessageDocument, "GET", with_query(paths.CURRENT_MESSAGE, topic=topic))
+        return await self._ask(CurrentMessageDocument, "GET", with_query(CURRENT_MESSAGE, topic=topic))
 
     @call
     async def namespaces(self) -> Sequence[TopicNamespaceDocument]:
-        return await self._pages(TopicNamespaceDocument, paths.TOPIC_NAMESPACES)
+        return await self._pages(TopicNamespaceDocument, TOPIC_NAMESPACES)
 
     @call
     async def declare(self, document: Given) -> TopicNamespaceDocument:
         """A `wstop:TopicNamespace` document; it replaces what was declared under its namespace before."""
-        return await self._ask(TopicNamespaceDocument, "PUT", paths.TOPIC_NAMESPACES, bytes_of(document), XML)
+        return await self._ask(TopicNamespaceDocument, "PUT", TOPIC_NAMESPACES, bytes_of(document), XML)
 
     @call
     async def withdraw(self, namespace: str) -> None:
-        await self._send("DELETE", with_query(paths.TOPIC_NAMESPACES, namespace=namespace))
+        await self._send("DELETE", with_query(TOPIC_NAMESPACES, namespace=namespace))
 
 
 class Registrations(Collection[Way, RegistrationDocument]):
     """Publishers that registered."""
 
-    _path, _kind = paths.REGISTRATIONS, RegistrationDocument
+    _path, _kind = REGISTRATIONS, RegistrationDocument
 
     @call
     async def create(self, request: RegisterRequest) -> RegistrationDocument:
         return await self._ask(RegistrationDocument, "POST", self._path, request)
+
+
+class Pipeline(Resource[Way]):
+    """The data pipeline beside the broker."""
+
+    @call
+    async def figures(self) -> PipelineDocument:
+        """How far it is, and what its last batch took."""
+        return await self._ask(PipelineDocument, "GET", PIPELINE)
 
 
 class DeadLetters(Resource[Way]):
@@ -122,14 +268,14 @@ class DeadLetters(Resource[Way]):
     @call
     async def list(self, *, subscription: str = "", after: int = 0, limit: int = 100) -> Page[DeadLetterDocument]:
         """`next` is what `after` must be for more; None when there are no more."""
-        path = with_query(paths.DEAD_LETTERS, subscription=subscription, after=after, limit=limit)
+        path = with_query(DEAD_LETTERS, subscription=subscription, after=after, limit=limit)
         return await self._ask(Page[DeadLetterDocument], "GET", path)
 
     @call
     async def redrive(self, ids: Sequence[int] | None = None) -> int:
         """Tries these again, or all; how many there were."""
         request = RedriveRequest(None if ids is None else [*ids])
-        return (await self._ask(dict[str, int], "POST", f"{paths.DEAD_LETTERS}/redrive", request))["redriven"]
+        return (await self._ask(dict[str, int], "POST", f"{DEAD_LETTERS}/redrive", request))["redriven"]
 
 
 class Secrets(Resource[Way]):
@@ -137,7 +283,7 @@ class Secrets(Resource[Way]):
 
     @call
     async def list(self) -> Sequence[SecretDocument]:
-        return await self._pages(SecretDocument, paths.SECRETS)
+        return await self._pages(SecretDocument, SECRETS)
 
     @call
     async def add(
@@ -145,18 +291,18 @@ class Secrets(Resource[Way]):
     ) -> SecretDocument:
         """With `address` it goes there and below only; `header` names the header of that kind."""
         request = SecretRequest(name, kind, value, header, address, replace)
-        return await self._ask(SecretDocument, "POST", paths.SECRETS, request)
+        return await self._ask(SecretDocument, "POST", SECRETS, request)
 
     @call
     async def remove(self, name: str) -> None:
-        await self._send("DELETE", below(paths.SECRETS, name))
+        await self._send("DELETE", below(SECRETS, name))
 
 
 class Consents(Resource[Way]):
     @call
     async def list(self) -> Sequence[ConsentDocument]:
         """Consumers that were asked for their consent and have not given it."""
-        return await self._pages(ConsentDocument, paths.CONSENTS)
+        return await self._pages(ConsentDocument, CONSENTS)
 
 
 class Traces(Resource[Way]):
@@ -179,5 +325,29 @@ class Traces(Resource[Way]):
         A page looks at so many subscriptions, and may tell of none; `next` is what `after` must be to look at more.
         """
         query: dict[str, Any] = {"offset": offset, "index": index, "subscription": subscription, "all": every}
-        path = below(paths.TRACE, message) if message else paths.TRACE
+        path = below(TRACE, message) if message else TRACE
         return await self._ask(TraceDocument, "GET", with_query(path, **query, after=after, limit=limit))
+
+
+class Resources(Interactions[Way]):
+    """What stands in an attribute goes by the JSON API whatever the dialect."""
+
+    def __init__(self, connection: Connection, loop: Way) -> None:
+        super().__init__(connection, loop)
+        self.subscriptions: Subscriptions[Way] = Subscriptions(connection, loop)
+        self.pull_points: PullPoints[Way] = PullPoints(connection, loop)
+        self.topics: Topics[Way] = Topics(connection, loop)
+        self.registrations: Registrations[Way] = Registrations(connection, loop)
+        self.dead_letters: DeadLetters[Way] = DeadLetters(connection, loop)
+        self.pipeline: Pipeline[Way] = Pipeline(connection, loop)
+        self.secrets: Secrets[Way] = Secrets(connection, loop)
+        self.consents: Consents[Way] = Consents(connection, loop)
+        self.traces: Traces[Way] = Traces(connection, loop)
+        self.spaces: Spaces[Way] = Spaces(connection, loop)
+        self.types: Types[Way] = Types(connection, loop)
+        self.categories: Categories[Way] = Categories(connection, loop)
+        self.producers: Producers[Way] = Producers(connection, loop)
+        self.ontologies: Ontologies[Way] = Ontologies(connection, loop)
+        self.liftings: Liftings[Way] = Liftings(connection, loop)
+        self.world: World[Way] = World(connection, loop)
+        self.notifiers: Notifiers[Way] = Notifiers(connection, loop)

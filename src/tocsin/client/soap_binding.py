@@ -11,12 +11,12 @@ from tocsin.client.connection import Connection, now
 from tocsin.client.errors import ClientError, Unreachable
 from tocsin.client.values import Lease, PullPoint, Registration, Status, Terms, as_time, lease
 from tocsin.markup import xml
+from tocsin.markup.xml import text_of
 from tocsin.mediation import times
 from tocsin.mediation.rules import Dialect, Entry, Message, Name
-from tocsin.mediation.soap import addressing
-from tocsin.mediation.soap.entries import Values, read_entries, text_of
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.entries import Expression, Value, Values, read_entries
 from tocsin.mediation.soap.soap import open_envelope
-from tocsin.mediation.soap.writing import Expression, Value
 from tocsin.model import paths
 from tocsin.model.identity import SECOND
 from tocsin.model.names import Topic
@@ -43,14 +43,14 @@ class AnswerEntries:
         element = None if self._values is None else self._values.element(name)
         try:
             if element is not None:
-                return addressing.endpoint(element, name)
+                return soap.endpoint(element, name)
         except Refusal as refusal:
             raise ClientError(f"the answer cannot be read: {refusal.text}") from None
         raise ClientError(f"the answer names no {name}")
 
     def address(self, name: str) -> str:
         """Empty when there is none."""
-        return addressing.address_of(None if self._values is None else self._values.element(name))
+        return soap.address_of(None if self._values is None else self._values.element(name))
 
 
 class SoapBinding:
@@ -112,7 +112,10 @@ class SoapBinding:
     async def _times(self, lease_: Lease) -> tuple[str, str]:
         """Until when it stands, and what time it is there: resource properties (WS-ResourceLifetime s5.1)."""
         namespace = requests.lifetime(self._dialect)
-        message = _asking_times(self._dialect)
+        # For several properties at once; where one is asked for, its name stands in the element and so does its prefix
+        several = requests.operation(self._dialect, "GetProperties", needs="property")
+        one = requests.operation(self._dialect, "GetProperties", needs="name")
+        message = several or (None if one is None else replace(one, entries=(_PREFIX, *one.entries)))
         if message is None or not namespace:
             raise requests.lacking(self._dialect, "GetStatus", _tells_status)
         names = tuple(Expression(f"{_REQUEST}:{each}", "", ((_REQUEST, namespace),)) for each in _TIMES)
@@ -143,7 +146,9 @@ class SoapBinding:
     async def pull(self, point: Lease, limit: int, wait: float) -> Sequence[Notification]:
         message = requests.needed(self._dialect, "Pull")
         if requests.has(message, "timeout"):
-            return await self._pulled(message, point, {"most": str(limit), "timeout": _duration(wait)})
+            return await self._pulled(
+                message, point, {"most": str(limit), "timeout": times.lasting(round(wait * SECOND))}
+            )
         once = partial(self._pulled, message, point, {"most": str(limit)})
         loop = asyncio.get_running_loop()
         deadline, pause = loop.time() + wait, FIRST_LOOK
@@ -206,13 +211,6 @@ def _entries(message: Message, body: bytes) -> AnswerEntries:
         raise ClientError(f"the answer cannot be read: {problem.text}") from None
 
 
-def _asking_times(dialect: Dialect) -> Message | None:
-    """For several properties at once; where one is asked for, its name stands in the element and so does its prefix."""
-    several = requests.operation(dialect, "GetProperties", needs="property")
-    one = requests.operation(dialect, "GetProperties", needs="name")
-    return several or (None if one is None else replace(one, entries=(_PREFIX, *one.entries)))
-
-
 def _text_below(content: xml.Element | None, name: str) -> str:
     return "" if content is None else text_of(next(content.iter(f"{{*}}{name}"), None))
 
@@ -226,7 +224,3 @@ def _point(own: Lease, feed: Lease | None = None) -> PullPoint:
     """It lasts as long as what fills it: whoever pulls keeps the mailbox itself alive."""
     told = own if feed is None else feed
     return PullPoint(own.address, told.expires, told.seconds, own.reference, feed)
-
-
-def _duration(seconds: float) -> str:
-    return times.lasting(round(seconds * SECOND))

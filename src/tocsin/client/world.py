@@ -10,6 +10,7 @@ from tocsin.client.api import JSON, Given, Resource, Way, below, bytes_of, with_
 from tocsin.client.calls import call
 from tocsin.client.errors import ClientError
 from tocsin.documents.world import (
+    WORLD,
     CategoryDocument,
     CategoryRequest,
     ChangingDocument,
@@ -25,14 +26,13 @@ from tocsin.documents.world import (
     WorldDocument,
     WorldTopicDocument,
 )
-from tocsin.model import paths
 from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.world_forms import media_type as media_type_of
 
-_TOPICS, _CATEGORIES, _SERVICES = (f"{paths.WORLD}/{each}" for each in ("topics", "categories", "services"))
-_EDGES, _RULES = f"{paths.WORLD}/edges", f"{paths.WORLD}/rules"
+_TOPICS, _CATEGORIES, _SERVICES = (f"{WORLD}/{each}" for each in ("topics", "categories", "services"))
+_EDGES, _RULES = f"{WORLD}/edges", f"{WORLD}/rules"
 
 
 class World(Resource[Way]):
@@ -61,7 +61,7 @@ class World(Resource[Way]):
         """From a file, bytes, text or a dict. `form` is a media type or an ending such as `.ttl`; by default that of
         the file, else JSON. All of it or nothing; with `replace` what it does not name goes, with `create` names that
         it uses and nowhere declares are made."""
-        path = with_query(paths.WORLD, replace=replace, create=create, by=by)
+        path = with_query(WORLD, replace=replace, create=create, by=by)
         return decoded(
             await self._send("PUT", path, bytes_of(document), _form_of(document, form), _at(version)), WorldDocument
         )
@@ -69,7 +69,7 @@ class World(Resource[Way]):
     @call
     async def save(self, form: str = "json", *, table: str = "") -> bytes:
         """The whole as JSON, Turtle (`ttl`) or RDF/XML (`rdf`); of CSV one `table`: edges, services or taxonomies."""
-        return await self._send("GET", with_query(paths.WORLD, form=form, table=table))
+        return await self._send("GET", with_query(WORLD, form=form, table=table))
 
     @call
     async def topics(self) -> Sequence[WorldTopicDocument]:
@@ -203,12 +203,12 @@ class World(Resource[Way]):
     @call
     async def neighbours(self, service: str, topic: str) -> Sequence[NeighbourDocument]:
         """Whom a service tells of a topic, and along which edges."""
-        return await self._pages(NeighbourDocument, f"{paths.WORLD}/neighbours", service=service, topic=topic)
+        return await self._pages(NeighbourDocument, f"{WORLD}/neighbours", service=service, topic=topic)
 
     @call
     async def history(self, *, after: int = 0, limit: int | None = None) -> Sequence[ChangingDocument]:
         """Who changed what, and when, from the version behind `after` on."""
-        return await self._pages(ChangingDocument, f"{paths.WORLD}/history", limit, after=after)
+        return await self._pages(ChangingDocument, f"{WORLD}/history", limit, after=after)
 
 
 def _form_of(document: Given, form: str) -> str:

@@ -4,8 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 
-from tocsin.delivery.lane import Lane
-from tocsin.delivery.queue import Entry, Place
+from tocsin.delivery.lane import Entry, Lane, Place
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.delivery.timers import Timers
 from tocsin.model.identity import SubscriptionId

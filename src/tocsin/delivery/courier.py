@@ -1,4 +1,4 @@
-"""Sends the head of a lane when its origin lets it, and reads the answer."""
+"""Makes a delivery of the head of a lane, sends it when its origin lets it, hears the answer, and goes on."""
 
 import asyncio
 from collections.abc import Callable
@@ -6,17 +6,18 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
-from tocsin.delivery.grouping import DIVISIBLE
-from tocsin.delivery.lane import Lane, Origin
+from tocsin.delivery.grouping import DIVISIBLE, grouped, together
+from tocsin.delivery.lane import Entry, Lane, Origin, Undeliverable
 from tocsin.delivery.retry import delay, describe, final, judge
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.delivery.timers import Timers
-from tocsin.model.delivery import Delivery, Result
-from tocsin.model.identity import Pairs
+from tocsin.model.delivery import Delivery, Outcome, Result
+from tocsin.model.identity import Instant, Pairs
 from tocsin.wire.addresses import origin as origin_of
 from tocsin.wire.answer import Answer
 
-Heard = Callable[[Lane, Result, str], None]
+Prepare = Callable[[Entry], Delivery]
+Settled = Callable[[Entry, Delivery, Outcome], None]
 Dress = Callable[[Delivery], Pairs]
 _SAID = {status: f"HTTP {status}" for status in range(200, 300)}
 
@@ -32,10 +33,10 @@ class CannotDress(Exception):
 
 
 class Courier:
-    """`dress` gives the headers of one attempt, for consumers that are shown a secret or asked for consent.
+    """`prepare` makes a delivery of an entry; `dress` gives the headers of one attempt, for consumers that are shown a
+    secret or asked for consent: they are never part of the delivery, which is written down when it fails.
 
-    They are never part of the delivery, which is written down when it fails. `divided` hears of a message that was
-    made of several, and refused for what may be the fault of one.
+    `settled` hears of each outcome; `pause` is called with a lane that does not go on by itself.
     """
 
     def __init__(
@@ -45,32 +46,63 @@ class Courier:
         timers: Timers,
         random: Random,
         *,
+        prepare: Prepare,
         dress: Dress,
-        heard: Heard,
-        divided: Callable[[Lane, str], None],
+        settled: Settled,
+        pause: Callable[[Lane], None],
+        now: Callable[[], Instant],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._post = client.post
         self._settings, self._timers, self._random = settings, timers, random
-        self._dress, self._heard, self._divided = dress, heard, divided
+        self._prepare, self._dress, self._settled, self._pause, self._now = prepare, dress, settled, pause, now
         self._closed = False
         self.origins: dict[str, Origin] = {}
+        self.counts: dict[Result, int] = {"delivered": 0, "retry": 0, "dead": 0, "dropped": 0}
 
     def start(self, lane: Lane) -> None:
-        """The lane is idle and not held, and its head is made into a delivery."""
-        assert lane.delivery is not None
-        if lane.delivery.to.address != lane.address:
-            self._join(lane, lane.delivery.to.address)
+        """The lane is idle, not held, and has a head."""
+        delivery = lane.delivery
+        if delivery is None:
+            try:
+                delivery = lane.delivery = self._prepare(lane.window[0]) if lane.together == 1 else self._group(lane)
+            except Exception as error:
+                self._unprepared(lane, error)
+                return
+            lane.attempt = 0
+        if delivery.to.address != lane.address:
+            self._join(lane, delivery.to.address)
         if lane.pace and self._too_early(lane):
             return
         origin = lane.origin
         assert origin is not None
-        if origin.free():
+        if origin.breaker.until is None and origin.in_flight < origin.most and not origin.line:
             self._send(lane, origin)
         else:
             lane.stage = "blocked"
             origin.line.append(lane)
             self._admit(origin)
+
+    def tell(self, entry: Entry, delivery: Delivery, result: Result, attempt: int, detail: str) -> None:
+        self.counts[result] += 1
+        told = (result, attempt, detail, delivery.snapshot)
+        outcome = Outcome(delivery.match, delivery.at, delivery.index, self._now(), *told)
+        try:
+            self._settled(entry, delivery, outcome)
+        except Exception as error:
+            self._report(f"the outcome of {entry.subscription} at {entry.place} was not taken", error)
+
+    def drop(self, entry: Entry, made: Delivery | None, attempt: int) -> None:
+        """Its subscription ended."""
+        try:
+            delivery = made or self._prepare(entry)
+        except Undeliverable as known:
+            delivery = known.delivery
+        except Exception as error:
+            self.counts["dropped"] += 1
+            self._report(f"the dropped entry of {entry.subscription} at {entry.place} could not be prepared", error)
+            return
+        self.tell(entry, delivery, "dropped", attempt, "the subscription ended")
 
     def leave(self, lane: Lane) -> None:
         """The lane needs its origin no more, once it is not in flight."""
@@ -80,6 +112,23 @@ class Courier:
 
     def close(self) -> None:
         self._closed = True
+
+    def _group(self, lane: Lane) -> Delivery:
+        parts = grouped(lane.window, 1 if lane.alone else lane.together, self._prepare)
+        lane.alone = max(0, lane.alone - 1)
+        lane.parts = parts if len(parts) > 1 else ()
+        return together(parts) if len(parts) > 1 else parts[0]
+
+    def _unprepared(self, lane: Lane, error: Exception) -> None:
+        """A dead letter where it is known of what; else it is counted and reported. It does not stop what follows."""
+        entry = lane.advance()
+        lane.alone = max(0, lane.alone - 1)
+        if isinstance(error, Undeliverable):
+            self.tell(entry, error.delivery, "dead", 0, error.reason)
+        else:
+            self.counts["dropped"] += 1
+            self._report(f"the entry of {lane.subscription} at {entry.place} could not be prepared", error)
+        self._loop.call_soon(self._pause, lane)
 
     def _join(self, lane: Lane, address: str) -> None:
         self.leave(lane)
@@ -131,7 +180,7 @@ class Courier:
         if 200 <= answer.status < 300:
             if origin.breaker.failures:
                 origin.breaker.succeeded()
-            self._heard(lane, "delivered", _SAID[answer.status])
+            self._settle(lane, "delivered", _SAID[answer.status])
         else:
             self._failed(lane, origin, answer)
         if origin.line:
@@ -139,24 +188,40 @@ class Courier:
         elif not origin.lanes:
             self._prune(origin)
 
+    def _settle(self, lane: Lane, result: Result, detail: str) -> None:
+        """The head, and all that went with it; then what follows."""
+        delivery, parts, lane.delivery, lane.parts = lane.delivery, lane.parts, None, ()
+        assert delivery is not None
+        for part in parts or (delivery,):
+            self.tell(lane.advance(), part, result, lane.attempt, detail)
+        if lane.window and lane.stage == "idle" and not lane.held and not lane.behind:
+            self.start(lane)
+        else:
+            self._pause(lane)
+
     def _failed(self, lane: Lane, origin: Origin, answer: Answer) -> None:
-        now = self._loop.time()
+        now, detail = self._loop.time(), describe(answer)
         if final(answer):
             # A refusal is an answer: whoever gives it is alive.
             origin.breaker.succeeded()
         else:
             origin.breaker.failed(now)
-        if lane.parts and answer.status in DIVISIBLE:
-            self._divided(lane, describe(answer))
-            return
-        result = judge(answer, lane.attempt, self._settings)
+        divided = bool(lane.parts) and answer.status in DIVISIBLE
+        result = "retry" if divided else judge(answer, lane.attempt, self._settings)
         if result == "retry" and lane.gone:
             result = "dropped"
-        elif result == "retry":
+        if result != "retry":
+            self._settle(lane, result, detail)
+            return
+        for entry, part in zip(list(lane.window), lane.made(), strict=False):
+            self.tell(entry, part, result, lane.attempt, detail)
+        if divided:  # each is tried alone: one that cannot be taken must not take its neighbours along
+            lane.alone, lane.parts, lane.delivery = len(lane.parts), (), None
+            self._pause(lane)
+        else:
             lane.stage = "backing off"
             wait = delay(answer, lane.attempt, self._settings, self._random)
             self._timers.at(now + wait, partial(self._back, lane))
-        self._heard(lane, result, describe(answer))
 
     def _back(self, lane: Lane) -> None:
         lane.stage = "idle"
@@ -188,3 +253,6 @@ class Courier:
     def _wake(self, origin: Origin) -> None:
         origin.alarmed = False
         self._admit(origin)
+
+    def _report(self, message: str, error: Exception) -> None:
+        self._loop.call_exception_handler({"message": message, "exception": error})

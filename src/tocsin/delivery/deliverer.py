@@ -6,19 +6,16 @@ from itertools import zip_longest
 from random import Random
 
 from tocsin.delivery.backlog import Backlog, Refiller
-from tocsin.delivery.courier import CannotDress, Courier, Dress, Sender
-from tocsin.delivery.grouping import grouped, together
-from tocsin.delivery.lane import Lane
-from tocsin.delivery.queue import Entry, Place, Undeliverable
+from tocsin.delivery.courier import CannotDress, Courier, Dress, Prepare, Sender, Settled
+from tocsin.delivery.lane import Entry, Lane, Place
 from tocsin.delivery.settings import DeliveryFigures, DeliverySettings
 from tocsin.delivery.timers import Timers
-from tocsin.model.delivery import Delivery, Outcome, Result
+from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 
-Prepare = Callable[[Entry], Delivery]
-Settled = Callable[[Entry, Delivery, Outcome], None]
 Together = Callable[[SubscriptionId], int]
 PAUSED = "paused"
+_LOOK_AGAIN = 0.005  # seconds, while it drains
 
 
 def _no_secrets(delivery: Delivery) -> Pairs:
@@ -47,21 +44,16 @@ class Deliverer:
         dress: Dress = _no_secrets,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._settings = settings
-        self._prepare, self._settled, self._now = prepare, settled, now
-        self._timers = Timers(self._loop)
-        self._together = together
+        self._settings, self._together = settings, together
+        timers = self._timers = Timers(self._loop)
         self._courier = Courier(
-            client, settings, self._timers, random, dress=dress, heard=self._heard, divided=self._divided
+            client, settings, timers, random, prepare=prepare, dress=dress, settled=settled, pause=self._next, now=now
         )
-        self._refiller = Refiller(backlog, settings, self._timers, self._next)
+        self._refiller = Refiller(backlog, settings, timers, self._next)
         self._lanes: dict[SubscriptionId, Lane] = {}
         self._work: set[Lane] = set()
         self._held: dict[SubscriptionId, set[str]] = {}
         self._paces: dict[SubscriptionId, float] = {}
-        self._counts: dict[Result, int] = {"delivered": 0, "retry": 0, "dead": 0, "dropped": 0}
-        self._drained = asyncio.Event()
-        self._draining = 0
 
     def offer(self, entry: Entry) -> None:
         lane = self._lanes.get(entry.subscription)
@@ -71,7 +63,7 @@ class Deliverer:
         if lane.offer(entry) and len(lane.window) == 1:
             self._work.add(lane)
             if lane.stage == "idle" and not lane.held:
-                self._start(lane)
+                self._courier.start(lane)
 
     def put_off(self, subscription: SubscriptionId, place: Place) -> None:
         """Nobody knows yet whether that is for it: it asks its backlog, and is offered nothing more until then."""
@@ -102,16 +94,15 @@ class Deliverer:
         dropped, made = lane.drop(flying), () if flying else lane.made()
         self._courier.leave(lane)
         if not flying:
-            self._rest(lane)
+            self._work.discard(lane)
         for entry, delivery in zip_longest(dropped, made[: len(dropped)]):
-            self._drop(entry, delivery, 0 if delivery is None else lane.attempt)
+            self._courier.drop(entry, delivery, 0 if delivery is None else lane.attempt)
 
     def hold(self, subscription: SubscriptionId, why: str = PAUSED) -> None:
         """Nothing more is sent to it until it is released from all it is held for."""
         self._held.setdefault(subscription, set()).add(why)
         if lane := self._lanes.get(subscription):
             lane.held = True
-            self._look_whether_drained()
 
     def release(self, subscription: SubscriptionId, why: str = PAUSED) -> None:
         reasons = self._held.get(subscription, set())
@@ -152,16 +143,9 @@ class Deliverer:
 
     async def drain(self, seconds: float) -> bool:
         """Whether everything was settled within that time, but what is held or whose consumer does not answer."""
-        self._draining += 1
-        try:
-            async with asyncio.timeout(seconds):
-                while not self.idle():
-                    self._drained.clear()
-                    await self._drained.wait()
-        except TimeoutError:
-            pass
-        finally:
-            self._draining -= 1
+        until = self._loop.time() + seconds
+        while not self.idle() and self._loop.time() < until:  # noqa: ASYNC110 - each delivery would have to tell
+            await asyncio.sleep(_LOOK_AGAIN)
         return self.idle()
 
     async def close(self) -> None:
@@ -175,7 +159,7 @@ class Deliverer:
         return {lane.subscription: len(lane.window) for lane in self._work if not lane.gone}
 
     def figures(self) -> DeliveryFigures:
-        counts = self._counts
+        counts = self._courier.counts
         in_flight = sum(origin.in_flight for origin in self._courier.origins.values())
         return DeliveryFigures(
             counts["delivered"],
@@ -196,107 +180,10 @@ class Deliverer:
         lane.together = self._together(subscription)
         return lane
 
-    def _start(self, lane: Lane) -> None:
-        """The lane is idle, not held, and has a head."""
-        if lane.delivery is None:
-            try:
-                if lane.together == 1:
-                    lane.delivery = self._prepare(lane.window[0])
-                else:
-                    self._group(lane)
-            except Exception as error:
-                self._unprepared(lane, error)
-                return
-            lane.attempt = 0
-        self._courier.start(lane)
-
-    def _group(self, lane: Lane) -> None:
-        parts = grouped(lane.window, 1 if lane.alone else lane.together, self._prepare)
-        lane.alone = max(0, lane.alone - 1)
-        lane.parts, lane.delivery = (parts, together(parts)) if len(parts) > 1 else ((), parts[0])
-
-    def _unprepared(self, lane: Lane, error: Exception) -> None:
-        """A dead letter where it is known of what; else it is counted and reported. It does not stop what follows."""
-        entry = lane.advance()
-        lane.alone = max(0, lane.alone - 1)
-        if isinstance(error, Undeliverable):
-            self._tell(entry, error.delivery, "dead", 0, error.reason)
-        else:
-            self._counts["dropped"] += 1
-            self._report(f"the entry of {lane.subscription} at {entry.place} could not be prepared", error)
-        self._loop.call_soon(self._next, lane)
-
-    def _heard(self, lane: Lane, result: Result, detail: str) -> None:
-        delivery = lane.delivery
-        assert delivery is not None
-        if result == "retry":
-            self._tell_of_all(lane, result, detail)
-        else:
-            if lane.parts:
-                self._settle_group(lane, result, detail)
-            else:
-                entry, lane.delivery = lane.advance(), None
-                self._tell(entry, delivery, result, lane.attempt, detail)
-            if lane.window and not lane.held and not lane.behind and lane.stage == "idle":
-                self._start(lane)
-            else:
-                self._next(lane)
-        if self._draining:
-            self._look_whether_drained()
-
-    def _settle_group(self, lane: Lane, result: Result, detail: str) -> None:
-        parts, lane.parts, lane.delivery = lane.parts, (), None
-        for part in parts:
-            self._tell(lane.advance(), part, result, lane.attempt, detail)
-
-    def _divided(self, lane: Lane, detail: str) -> None:
-        """Each is tried alone: one that cannot be taken must not take its neighbours along."""
-        if lane.gone:
-            self._heard(lane, "dropped", detail)
-            return
-        self._tell_of_all(lane, "retry", detail)
-        lane.alone, lane.parts, lane.delivery = len(lane.parts), (), None
-        self._next(lane)
-
-    def _tell_of_all(self, lane: Lane, result: Result, detail: str) -> None:
-        for entry, part in zip(list(lane.window), lane.made(), strict=False):
-            self._tell(entry, part, result, lane.attempt, detail)
-
-    def _tell(self, entry: Entry, delivery: Delivery, result: Result, attempt: int, detail: str) -> None:
-        self._counts[result] += 1
-        outcome = Outcome(delivery.match, delivery.at, delivery.index, self._now(), result, attempt, detail)
-        try:
-            self._settled(entry, delivery, outcome)
-        except Exception as error:
-            self._report(f"the outcome of {entry.subscription} at {entry.place} was not taken", error)
-
-    def _drop(self, entry: Entry, made: Delivery | None, attempt: int) -> None:
-        try:
-            delivery = made or self._prepare(entry)
-        except Undeliverable as known:
-            delivery = known.delivery
-        except Exception as error:
-            self._counts["dropped"] += 1
-            self._report(f"the dropped entry of {entry.subscription} at {entry.place} could not be prepared", error)
-            return
-        self._tell(entry, delivery, "dropped", attempt, "the subscription ended")
-
     def _next(self, lane: Lane) -> None:
-        if lane.may_start():
-            self._start(lane)
-        elif not lane.has_work():
-            self._rest(lane)
+        if lane.window and lane.stage == "idle" and not lane.held:
+            self._courier.start(lane)
+        elif not lane.window and not lane.behind:
+            self._work.discard(lane)
         if lane.behind:
             self._refiller.ask(lane)
-
-    def _rest(self, lane: Lane) -> None:
-        self._work.discard(lane)
-        if self._draining:
-            self._look_whether_drained()
-
-    def _look_whether_drained(self) -> None:
-        if self.idle():
-            self._drained.set()
-
-    def _report(self, message: str, error: Exception) -> None:
-        self._loop.call_exception_handler({"message": message, "exception": error})

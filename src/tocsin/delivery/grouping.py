@@ -5,8 +5,8 @@ from itertools import islice
 
 import msgspec
 
-from tocsin.delivery.queue import Entry
-from tocsin.mediation.batches import combinable, combine
+from tocsin.delivery.lane import Entry
+from tocsin.mediation.ce.writing import combinable, combine
 from tocsin.model.delivery import Delivery
 
 MOST_BYTES = 1 << 20

@@ -60,7 +60,11 @@ def read(document: dict[str, Any], now: Instant, *, standing: bool = False) -> S
     asked = lower_keys(document, "the subscription")
     if unknown := sorted(asked.keys() - _MEMBERS):
         raise _bad(f"{unknown[0][:80]!r} is not a member of a subscription; known are {', '.join(sorted(_MEMBERS))}")
-    _check_protocol(asked.get("protocol"))
+    protocol = asked.get("protocol")
+    if protocol is None:
+        raise _bad(f"the protocol is missing; {PROTOCOL} is supported")
+    if protocol != PROTOCOL:
+        raise Refusal("unsupported-delivery", f"the protocol {str(protocol)[:80]!r} is not supported; {PROTOCOL} is")
     headers = _headers(_object(asked, "protocolsettings"))
     form, expires = _config(_object(asked, "config"), now)
     filters = ce_filters.of_source_and_types(_source(asked), _types(asked)) + ce_filters.read(
@@ -69,13 +73,6 @@ def read(document: dict[str, Any], now: Instant, *, standing: bool = False) -> S
     reference = msgspec.json.encode(headers) if headers else b""
     subscribe = Subscribe(Endpoint(_sink(asked), reference), None, form, filters, expires)
     return SubscriptionRequest(str(asked.get("id", "")), subscribe, _credential(asked, standing))
-
-
-def _check_protocol(protocol: object) -> None:
-    if protocol is None:
-        raise _bad(f"the protocol is missing; {PROTOCOL} is supported")
-    if protocol != PROTOCOL:
-        raise Refusal("unsupported-delivery", f"the protocol {str(protocol)[:80]!r} is not supported; {PROTOCOL} is")
 
 
 def _sink(asked: dict[str, Any]) -> str:
@@ -121,16 +118,14 @@ def _config(config: dict[str, Any], now: Instant) -> tuple[Form, Instant]:
         raise _bad(f"the mode {str(mode)[:80]!r} is none of {', '.join(MODES)}")
     together = _together(config.get("together", TOGETHER)) if mode == "batched" else 1
     form = with_graph(
-        Form(cloudevents.NAME, wrapped=mode != "binary", together=together), _graph(config), _bindings(config)
+        Form(cloudevents.NAME, wrapped=mode != "binary", together=together),
+        None if config.get("graph") is None else str(config["graph"]),
+        _bindings(config),
     )
     return form, times.LAST if expires is None else times.expiry(str(expires), now)
 
 
 _CONFIG = {"mode", "expires", "together", "graph", "bindings"}
-
-
-def _graph(config: dict[str, Any]) -> str | None:
-    return None if config.get("graph") is None else str(config["graph"])
 
 
 def _bindings(config: dict[str, Any]) -> bool:

@@ -8,6 +8,8 @@ from tocsin.mediation import times
 from tocsin.model.access import Secret, SecretKind
 from tocsin.model.identity import Instant
 
+SECRETS, CONSENTS = "/api/secrets", "/api/consents"
+
 
 class SecretRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """`value` is never given back; `header` names the header of that kind; with `for` it goes there and below only."""

@@ -12,6 +12,8 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.space import FIRST_TIME, LAST_TIME, Dimension, InformationSpace, Kind
 from tocsin.semantics.interest.producers import is_of_world
 
+SPACES, TYPES, CATEGORIES, PRODUCERS = "/api/spaces", "/api/types", "/api/categories", "/api/producers"
+
 Text = Annotated[str, Meta(max_length=256 << 10)]
 Bound = float | str | None
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from tocsin.documents import filled
 from tocsin.mediation import times
 from tocsin.mediation.ce.writing import is_json, is_valid_json, kind_of
 from tocsin.mediation.soap.payloads import checked_media_type
@@ -26,6 +27,8 @@ from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
 from tocsin.routing.interaction import Pattern
 
+PATTERNS, REQUESTS, INTERACTIONS = "/api/patterns", "/api/requests", "/api/interactions"
+
 JSON = "application/json"
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 
@@ -43,10 +46,7 @@ class PatternDocument(Struct, frozen=True):
 
     @classmethod
     def of(cls, pattern: Pattern) -> "PatternDocument":
-        begins: Literal["consumer", "producer"] = "consumer" if pattern.asked else "producer"
-        return cls(
-            pattern.name, pattern.mode, pattern.cardinality, pattern.strategy, pattern.figure, pattern.says, begins
-        )
+        return filled(cls, pattern, begins="consumer" if pattern.asked else "producer")
 
 
 class _Said(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -80,17 +80,7 @@ class AskRequest(_Said, frozen=True, forbid_unknown_fields=True, kw_only=True):
     channel: Annotated[str, Meta(max_length=8192)] = ""
 
     def normalised(self) -> Ask:
-        return Ask(
-            self.pattern,
-            self.topic,
-            self.by,
-            self.payload(),
-            self.of,
-            self.category,
-            self.profile,
-            self.also,
-            self.channel,
-        )
+        return filled(Ask, self, asker=self.by, producer=self.of, data=self.payload())
 
 
 class AnswerRequest(_Said, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -136,21 +126,14 @@ class RequestDocument(Struct, frozen=True):
 
     @classmethod
     def of_request(cls, request: Request) -> "RequestDocument":
-        return cls(
-            request.id,
-            request.pattern,
-            request.topic,
-            request.asker,
-            request.producer,
-            request.state,
-            times.timestamp(request.when),
-            request.answers,
-            request.also,
-            request.channel,
-            request.subscription,
-            request.chosen_because,
-            UNSET if request.data == NO_DATA else request.data.media_type,
-            UNSET if request.data == NO_DATA else shown(request.data),
+        return filled(
+            cls,
+            request,
+            by=request.asker,
+            of=request.producer,
+            when=times.timestamp(request.when),
+            media_type=UNSET if request.data == NO_DATA else request.data.media_type,
+            data=UNSET if request.data == NO_DATA else shown(request.data),
         )
 
 
@@ -163,7 +146,7 @@ class ToldDocument(Struct, frozen=True):
 
     @classmethod
     def of(cls, told: Receivers) -> "ToldDocument":
-        return cls(told.message, told.told, told.closed)
+        return filled(cls, told)
 
 
 class InteractionDocument(Struct, frozen=True):
@@ -181,17 +164,8 @@ class InteractionDocument(Struct, frozen=True):
 
     @classmethod
     def of_interaction(cls, said: Interaction) -> "InteractionDocument":
-        return cls(
-            times.timestamp(said.when),
-            said.pattern,
-            said.act,
-            said.by,
-            said.told,
-            said.topic,
-            said.request or None,
-            said.message or None,
-            said.of or None,
-        )
+        empty = {name: getattr(said, name) or None for name in ("request", "message", "of")}
+        return filled(cls, said, when=times.timestamp(said.when), **empty)
 
 
 def from_base64(text: str) -> bytes:

@@ -5,6 +5,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
+from tocsin.documents import filled
 from tocsin.documents.interactions import from_base64
 from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
@@ -16,6 +17,8 @@ from tocsin.routing.implicit.protocols import DEFAULT, protocol
 from tocsin.routing.implicit.result import Dissemination, Kept, Step
 from tocsin.routing.implicit.services import Published, Running
 from tocsin.semantics.interest.ino import Service
+
+NOTIFIERS, DISSEMINATIONS = "/api/notifiers", "/api/disseminations"
 
 JSON_TYPE = "application/json"
 Limit = Annotated[int, Meta(ge=1, le=10**9)]
@@ -76,20 +79,8 @@ class NotifierDocument(Struct, frozen=True):
     def of(cls, running: Running, base_url: str) -> "NotifierDocument":
         service = running.service
         address = service.notifier or f"{base_url}{door_of(service.name)}"
-        return cls(
-            service.name,
-            list(service.categories),
-            address,
-            f"{address}?wsdl",
-            service.address,
-            service.dialect,
-            dict(service.qualities),
-            list(service.policies),
-            dict(service.tells),
-            running.subscription,
-            running.handled,
-            running.remembered,
-        )
+        lists = {name: list(getattr(service, name)) for name in ("categories", "policies")}
+        return filled(cls, running, service, notifier=address, wsdl=f"{address}?wsdl", **lists)
 
 
 class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -130,7 +121,7 @@ class PublishedDocument(Struct, frozen=True):
 
     @classmethod
     def of(cls, message: str, base_url: str) -> "PublishedDocument":
-        return cls(message, f"{base_url}/api/disseminations/{message}")
+        return cls(message, f"{base_url}{DISSEMINATIONS}/{message}")
 
 
 class DisseminationRow(Struct, frozen=True):

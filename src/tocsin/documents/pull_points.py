@@ -9,11 +9,12 @@ from tocsin.documents.subscriptions import SubscribeRequest, SubscriptionDocumen
 from tocsin.mediation import times
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Held, Subscribe
-from tocsin.mediation.soap.templates import PULL_POINTS
+from tocsin.mediation.soap import templates
 from tocsin.model.identity import Instant
 from tocsin.model.notification import Notification
-from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import State, Subscription
+
+PULL_POINTS, CURRENT_MESSAGE = "/api/pullpoints", "/api/topics/current"
 
 
 class PullPointRequest(SubscribeRequest, frozen=True, forbid_unknown_fields=True):
@@ -22,10 +23,6 @@ class PullPointRequest(SubscribeRequest, frozen=True, forbid_unknown_fields=True
     consumer: Literal[""] = ""
 
     def normalised(self, now: Instant) -> Subscribe:
-        if self.thin:
-            raise Refusal(
-                "unsupported-delivery", "a thin notice is for who is sent to; what is pulled is there already"
-            )
         return replace(super().normalised(now), consumer=None)
 
 
@@ -52,7 +49,10 @@ class PullPointDocument(Struct, frozen=True):
         cls, subscription: Subscription, base_url: str, last: int, handed_to: int, overflowed: int
     ) -> "PullPointDocument":
         shown, numbers = SubscriptionDocument.of(subscription), (last - handed_to, last, handed_to, overflowed)
-        address, messages = f"{base_url}{PULL_POINTS}{shown.id}", f"{base_url}/api/pullpoints/{shown.id}/messages"
+        address, messages = (
+            f"{base_url}{templates.PULL_POINTS}{shown.id}",
+            f"{base_url}{PULL_POINTS}/{shown.id}/messages",
+        )
         return cls(shown.id, address, shown.topics, shown.filters, shown.expires, shown.state, *numbers, messages)
 
 

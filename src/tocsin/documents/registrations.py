@@ -4,6 +4,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
+from tocsin.documents import filled
 from tocsin.mediation import times
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import RegisterPublisher
@@ -12,6 +13,8 @@ from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Registration
+
+REGISTRATIONS = "/api/registrations"
 
 
 class RegisterRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -54,14 +57,13 @@ class RegistrationDocument(Struct, frozen=True):
 
     @classmethod
     def of(cls, registration: Registration, upstream: str | None) -> "RegistrationDocument":
-        return cls(
-            registration.id,
-            None if registration.publisher is None else registration.publisher.address,
-            list(map(str, registration.topics)),
-            registration.demand,
-            registration.form.dialect,
-            registration.owner,
-            times.timestamp(registration.created),
-            None if registration.expires is None else times.timestamp(registration.expires),
-            upstream,
+        return filled(
+            cls,
+            registration,
+            registration.form,
+            publisher=None if registration.publisher is None else registration.publisher.address,
+            topics=list(map(str, registration.topics)),
+            created=times.timestamp(registration.created),
+            expires=None if registration.expires is None else times.timestamp(registration.expires),
+            upstream=upstream,
         )

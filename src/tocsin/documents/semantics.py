@@ -7,6 +7,8 @@ from msgspec import Struct
 from tocsin.model.declarations import Ontology, Parents
 from tocsin.model.identity import SubscriptionId
 
+ONTOLOGIES, LIFTINGS = "/api/ontologies", "/api/liftings"
+
 
 class OntologySummary(Struct, frozen=True):
     """How much there is in it."""

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
+from tocsin.documents import filled
 from tocsin.matching.explain.wording import filter_text, topic_text
 from tocsin.mediation import times
 from tocsin.mediation.ce import cloudevents
@@ -16,6 +17,8 @@ from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, State, Subscription
 from tocsin.model.topics import TopicDialect, parse_topic_expression
+
+SUBSCRIPTIONS, DEAD_LETTERS = "/api/subscriptions", "/api/dead-letters"
 
 Item = TypeVar("Item")
 TOGETHER = 100  # at most, in a batch
@@ -102,6 +105,9 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _form(self) -> Form:
+        if self.thin and not self.consumer:
+            text = "a thin notice is for who is sent to; what is pulled is there already"
+            raise Refusal("unsupported-delivery", text)
         rules = outgoing(self.dialect)
         wrapped = self.mode != "binary" and (rules.wrapped is not None or not rules.is_soap)
         together = self.together or (TOGETHER if self.mode == "batched" else 1)
@@ -197,14 +203,5 @@ class DeadLetterDocument(Struct, frozen=True):
     @classmethod
     def of(cls, letter: Any) -> "DeadLetterDocument":
         delivery = letter.delivery
-        return cls(
-            letter.id,
-            delivery.match.notification,
-            delivery.match.subscription,
-            delivery.to.address,
-            delivery.at.offset,
-            times.timestamp(letter.when),
-            letter.reason,
-            letter.attempts,
-            letter.state,
-        )
+        when, consumer = times.timestamp(letter.when), delivery.to.address
+        return filled(cls, letter, delivery.match, delivery.at, when=when, consumer=consumer)

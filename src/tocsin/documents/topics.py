@@ -6,6 +6,8 @@ from tocsin.mediation import times
 from tocsin.model.identity import Instant
 from tocsin.model.topics import TopicNamespace
 
+TOPICS, TOPIC_NAMESPACES = "/api/topics", "/api/topics/namespaces"
+
 
 class TopicDocument(Struct, frozen=True):
     """`subscriptions` is how many could be told of something there; a topic that is only declared has no `last`."""

@@ -2,12 +2,15 @@
 
 from msgspec import Struct
 
+from tocsin.documents import filled
 from tocsin.flow.traces import Account, Accounts, Logged, Newest, Outcome
 from tocsin.matching.explain.explanation import Part, Verdict
 from tocsin.matching.explain.wording import shortened
 from tocsin.mediation.times import timestamp
 from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.subscription import State
+
+TRACE = "/api/trace"
 
 LONGEST = 500  # characters, of what was asked and of the reason
 
@@ -33,21 +36,17 @@ class TracedDocument(Struct, frozen=True):
     @classmethod
     def of_logged(cls, logged: Logged) -> "TracedDocument":
         said = logged.notification
-        return cls(
-            said.id,
-            said.cause,
-            said.at.offset,
-            said.index,
-            logged.of,
-            timestamp(said.when),
-            logged.door,
-            said.dialect,
-            said.producer,
-            str(said.topic),
-            None if said.type is None else str(said.type),
-            said.attribute(CONTENT_TOPIC),
-            said.payload.media_type,
-            len(said.payload.data),
+        return filled(
+            cls,
+            logged,
+            said,
+            said.at,
+            said.payload,
+            when=timestamp(said.when),
+            topic=str(said.topic),
+            type=None if said.type is None else str(said.type),
+            content_topic=said.attribute(CONTENT_TOPIC),
+            bytes=len(said.payload.data),
         )
 
 

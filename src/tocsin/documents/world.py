@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
+from tocsin.documents import filled
 from tocsin.mediation import times
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
@@ -14,6 +15,8 @@ from tocsin.semantics.interest import changes as c
 from tocsin.semantics.interest.ino import Edge, Key, Service, Vote
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import World
+
+WORLD = "/api/world"
 
 Value = TypeVar("Value")
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
@@ -132,7 +135,7 @@ class RulesDocument(Struct, frozen=True):
 
     @classmethod
     def of(cls, rules: c.PutRules) -> "RulesDocument":
-        return cls(rules.inherit_topics, rules.inherit_categories, rules.quorum)
+        return filled(cls, rules)
 
 
 class WorldTopicDocument(Struct, frozen=True):
@@ -207,22 +210,16 @@ class EdgeDocument(Struct, frozen=True):
     def of(cls, world: World, edge: Edge) -> "EdgeDocument":
         verdict = world.verdict(edge)
         agree = sum(vote.agrees for vote in edge.votes)
-        return cls(
-            *edge.key,
-            verdict.counts,
-            verdict.why,
-            world.owners.get(edge.source),
-            edge.proposed_by,
-            _time(edge.when),
-            agree,
-            len(edge.votes) - agree,
-            world.rules.quorum,
-            list(map(VoteDocument.of, edge.votes)),
-            edge.support,
-            edge.confidence,
-            edge.lift,
-            edge.note,
-            verdict.brief,
+        return filled(
+            cls,
+            edge,
+            verdict,
+            world.rules,
+            owner=world.owners.get(edge.source),
+            when=_time(edge.when),
+            agree=agree,
+            disagree=len(edge.votes) - agree,
+            votes=list(map(VoteDocument.of, edge.votes)),
         )
 
 

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
-from tocsin.broker.lifecycle import LOOPBACK
+from tocsin.broker.foundation import LOOPBACK
 from tocsin.broker.node import Node
 from tocsin.broker.settings import Settings
 from tocsin.doors.gate import Gate, OpenToAll, Policy

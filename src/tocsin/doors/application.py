@@ -10,7 +10,7 @@ from tocsin.doors.soap import SoapDoor
 from tocsin.doors.wsdl import description
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.ws import onvif
-from tocsin.model.paths import EVENTS, TOPIC_DOCUMENTS
+from tocsin.model.paths import BROKER, EVENTS, TOPIC_DOCUMENTS
 from tocsin.wire.asgi import Application, Disconnected, Receive, Scope, Send, only, options, send_reply
 from tocsin.wire.peer_messages import PEERS
 
@@ -26,7 +26,7 @@ def doors(gate: Gate) -> Application:
             return
         path: str = scope["path"]
         try:
-            if path == "/broker" or path.startswith("/broker/"):
+            if path == BROKER or path.startswith(f"{BROKER}/"):
                 if scope["method"] == "POST":
                     await soap_door(scope, receive, send)
                 elif scope["method"] == "OPTIONS" and f"{path}/".startswith(f"{PUBLISH_DOOR}/"):

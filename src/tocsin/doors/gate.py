@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from tocsin.broker.caller import NODE, Caller
 from tocsin.broker.node import Node
-from tocsin.mediation.soap.replays import Replays
-from tocsin.mediation.soap.security import UsernameToken, proves, same, username_token
+from tocsin.mediation.soap.security import Replays, UsernameToken, proves, same, username_token
 from tocsin.mediation.soap.soap import Envelope
 from tocsin.model.access import Account, Accounts, Principal
 from tocsin.model.refusal import Refusal
@@ -46,7 +45,7 @@ class Gate:
     def __init__(
         self, node: Node, accounts: Callable[[], Accounts] | None = None, policy: Policy | None = None
     ) -> None:
-        self.node, self._accounts = node, accounts
+        self.node, self._accounts, self.is_open = node, accounts, accounts is None
         self._policy = policy or Policy()
         self._attempts = Attempts()
         self._replays = Replays(node.now(), self._policy.clock_skew)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tocsin.broker.caller import NODE, Caller
+from tocsin.documents.notifiers import DISSEMINATIONS
 from tocsin.doors.gate import Gate
 from tocsin.doors.soap import is_envelope
 from tocsin.doors.wsdl import asks_for_wsdl, notifier_description
@@ -22,10 +23,9 @@ from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.payloads import checked_media_type, is_xml
 from tocsin.mediation.soap.soap import Envelope
 from tocsin.mediation.ws import notifier_messages
-from tocsin.mediation.ws.notifier_messages import Asked, NotifyAsked, PublishAsked
+from tocsin.mediation.ws.notifier_messages import NotifierRequest, NotifyRequest, PublishRequest
 from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.notification import Payload
-from tocsin.model.paths import DISSEMINATIONS
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy, Message
 from tocsin.routing.implicit.notifier import MOST_NAMES
@@ -111,7 +111,7 @@ class NotifierDoor:
             caller = self._admitted(call, envelope, asked)
             if (missing := self._missing(caller, call.name)) is not None:
                 return _not_there(self._fault(context, missing))
-            if isinstance(asked, NotifyAsked):
+            if isinstance(asked, NotifyRequest):
                 await self._implicit.notify(
                     caller, asked.copy or self._own(call.name, asked, envelope.header("message_id"))
                 )
@@ -121,14 +121,14 @@ class NotifierDoor:
         except Refusal as refusal:
             return self._fault(context, refusal)
 
-    def _admitted(self, call: _Call, envelope: Envelope, asked: Asked) -> Caller:
+    def _admitted(self, call: _Call, envelope: Envelope, asked: NotifierRequest) -> Caller:
         """A proof shows that a node of this world sent it; who has none is asked for its name."""
-        if isinstance(asked, NotifyAsked) and asked.copy is not None:
+        if isinstance(asked, NotifyRequest) and asked.copy is not None:
             self._check(call.name, asked.copy, asked.proof)
             return NODE
         return self._gate.caller_of_message(call.scope, envelope)
 
-    def _own(self, name: str, asked: NotifyAsked, said: str) -> Copy:
+    def _own(self, name: str, asked: NotifyRequest, said: str) -> Copy:
         """Of a stranger, who sends no headers: it has no sender, and begins here."""
         node = self._gate.node
         made = _id_for(name, said, asked.topic, asked.data) or MessageId(uuid.uuid4().urn)
@@ -148,7 +148,7 @@ class NotifierDoor:
         made = await self._implicit.publish_through(caller, call.name, published)
         return _json({"id": made, "result": f"{self._gate.node.base_url}{DISSEMINATIONS}/{made}"}, 202)
 
-    async def _publish(self, caller: Caller, name: str, asked: PublishAsked, said: str) -> MessageId:
+    async def _publish(self, caller: Caller, name: str, asked: PublishRequest, said: str) -> MessageId:
         chosen, made = _protocol(asked.protocol), _id_for(name, said, asked.topic, asked.data)
         published = Published(asked.topic, asked.data, chosen, made, asked.limit)
         return await self._implicit.publish_through(caller, name, published)

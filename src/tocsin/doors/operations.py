@@ -31,10 +31,11 @@ from tocsin.mediation.operations import (
 )
 from tocsin.mediation.soap.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.model.identity import Instant
+from tocsin.model.paths import BROKER
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 
-REGISTRATIONS = "/broker/registrations/"
+REGISTRATIONS = f"{BROKER}/registrations/"
 
 
 async def operate(node: Node, caller: Caller, request: Request, now: Instant) -> Answer:
@@ -60,7 +61,7 @@ async def operate(node: Node, caller: Caller, request: Request, now: Instant) ->
             return CurrentMessage(node.current_messages.get(caller, topic))
         case RegisterPublisher():
             made = await node.registrations.register(caller, request)
-            return Registered(made, f"{node.base_url}{REGISTRATIONS}{made.id}", f"{node.base_url}/broker")
+            return Registered(made, f"{node.base_url}{REGISTRATIONS}{made.id}", node.base_url + BROKER)
         case DestroyRegistration(name):
             await node.registrations.destroy(caller, name)
         case GetProperties(name, names):

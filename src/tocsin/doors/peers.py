@@ -9,7 +9,6 @@ from tocsin.broker.implicit.peer_side import PeerSide
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
 from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply, while_connected
-from tocsin.wire.letters import decode_batch, letters_of
 from tocsin.wire.peer_messages import (
     ENTRIES,
     MEDIA_TYPE,
@@ -20,9 +19,11 @@ from tocsin.wire.peer_messages import (
     Declined,
     check_proof,
     check_time,
+    decode_batch,
     decode_names,
     decode_registering,
     encode,
+    letters_of,
 )
 
 LARGEST = 8 << 20  # a copy is larger than what was published, and a batch has several

@@ -2,6 +2,8 @@
 
 from msgspec.structs import replace
 
+from tocsin.broker.caller import NODE
+from tocsin.broker.node import now
 from tocsin.doors.gate import Gate
 from tocsin.doors.operations import REGISTRATIONS, operate
 from tocsin.markup import xml
@@ -10,7 +12,7 @@ from tocsin.mediation.dialects import Reading
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Context, DestroyRegistration, Publish, Pull, Reply, Request, Unsubscribe
 from tocsin.mediation.soap import soap
-from tocsin.mediation.soap.memo import Recalled
+from tocsin.mediation.soap.notices import Recalled
 from tocsin.mediation.soap.payloads import is_xml
 from tocsin.mediation.soap.soap import Envelope
 from tocsin.mediation.soap.templates import PULL_POINTS, SUBSCRIPTIONS
@@ -20,18 +22,20 @@ from tocsin.model.refusal import Refusal
 from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accepted, send_reply, while_connected
 
 _RESOURCES = (SUBSCRIPTIONS, PULL_POINTS, REGISTRATIONS)
+_EVENTS = f"{PUBLISH_DOOR}/"
 
 
 class SoapDoor:
     def __init__(self, gate: Gate) -> None:
-        self._gate, self._node = gate, gate.node
+        self._gate, self._node, self._body_limit = gate, gate.node, gate.node.body_limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            body = await read_body(scope, receive, self._node.body_limit)
-            reply = await self.handle(scope, body, receive)
+            body = await read_body(scope, receive, self._body_limit)
         except Refusal as refusal:
-            reply = self._refuse(_guess(scope, b""), scope, refusal)
+            reply: Reply | None = self._refuse(_guess(scope, b""), scope, refusal)
+        else:
+            reply = await self.handle(scope, body, receive)
         if reply is None:
             await send_accepted(send)
         else:
@@ -43,24 +47,30 @@ class SoapDoor:
         Who waits for messages may go away, which `receive` tells; everything else is done though nobody hears of it.
         """
         path: str = scope["path"]
-        events = path == PUBLISH_DOOR or path.startswith(f"{PUBLISH_DOOR}/")
         try:
-            return await (self._event(path, scope, body) if events else self._message(path, scope, body, receive))
+            if f"{path}/".startswith(_EVENTS):
+                return await self._event(path, scope, body)
+            reading = dialects.open_soap(path, body)
+            if not isinstance(reading, Recalled):
+                return await self._message(path, scope, body, reading, receive)
+            node, dialect = self._node, reading.dialect
+            caller = NODE if self._gate.is_open else self._gate.caller(scope)
+            await node.publishing.publish(caller, path, dialect, (), body, reading)
+            return dialects.acknowledged(reading, dialect, node.base_url) if dialect in dialects.ANSWERED else None
         except Refusal as refusal:
             return self._refuse(_guess(scope, body), scope, refusal)
 
-    async def _message(self, path: str, scope: Scope, body: bytes, receive: Receive) -> Reply | None:
-        reading, node = dialects.open_soap(path, body), self._node
-        if isinstance(reading, Recalled):
-            await node.publishing.publish(self._gate.caller(scope), path, reading.dialect, (), body, reading)
-            return dialects.acknowledged(reading, reading.dialect, node.base_url)
+    async def _message(self, path: str, scope: Scope, body: bytes, reading: Envelope, receive: Receive) -> Reply | None:
+        """One that is read in full: any operation, or a notification in an envelope that is not known."""
+        node = self._node
         try:
-            caller, now = self._gate.caller_of_message(scope, reading), node.now()
-            heard = dialects.hear(reading, _resource(path), now)
+            caller = NODE if self._gate.is_open else self._gate.caller_of_message(scope, reading)
+            heard = dialects.hear(reading, _resource(path), when := now())
             if isinstance(heard.request, Publish):
-                await node.publishing.publish(caller, path, heard.context.dialect, (), body, reading)
-                return dialects.acknowledged(reading, heard.context.dialect, node.base_url)
-            work = operate(node, caller, _about(path, heard.request), now)
+                dialect = heard.context.dialect
+                await node.publishing.publish(caller, path, dialect, (), body, reading)
+                return dialects.acknowledged(reading, dialect, node.base_url) if dialect in dialects.ANSWERED else None
+            work = operate(node, caller, _about(path, heard.request), when)
             answer = await (while_connected(receive, work) if isinstance(heard.request, Pull) else work)
             return dialects.answer(heard.context, answer, node.base_url)
         except Refusal as refusal:
@@ -92,7 +102,7 @@ class SoapDoor:
             return problem(refusal)
         if scope["path"].startswith(onvif.DOOR):
             context = replace(context, faults=onvif.NAME)
-        return dialects.fault(context, refusal, self._node.now())
+        return dialects.fault(context, refusal, now())
 
 
 def _resource(path: str) -> str:

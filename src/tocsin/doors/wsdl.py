@@ -7,6 +7,7 @@ from tocsin.markup import xml
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.mediation.ws.notifier_messages import HEADERS
+from tocsin.model.paths import BROKER
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.ino import topic_of_path
 from tocsin.wire.asgi import Scope
@@ -33,7 +34,7 @@ def description(scope: Scope, base_url: str) -> Reply | None:
 
 def _reply(name: str, base_url: str) -> Reply:
     """Everything it refers to is here too."""
-    address = xml.text(f"{base_url}/broker").decode()
+    address = xml.text(base_url + BROKER).decode()
     text = _DOCUMENTS[name].replace(_ADDRESS, address)
     here = _LOCATION.sub(lambda found: f'schemaLocation="{address}?xsd={found[1]}"', text)
     return Reply(200, _HEADERS, here.encode())

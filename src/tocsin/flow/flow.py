@@ -11,7 +11,7 @@ from tocsin.mediation import dialects
 from tocsin.mediation.dialects import Reading, customise
 from tocsin.model.declarations import Declaration
 from tocsin.model.delivery import Delivery, Match
-from tocsin.model.identity import Pairs, SubscriptionId
+from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
@@ -44,6 +44,7 @@ class Flow:
         self.base_url = base_url
         self.catalogue, self._judge = catalogue or Catalogue(), judge
         self._engine = Engine(self.catalogue, judge, base_url, base=base)
+        self.match = self._engine.match
 
     def declare(self, what: Declaration) -> None:
         self.catalogue.declare(what)
@@ -54,8 +55,8 @@ class Flow:
     def remove(self, subscription: SubscriptionId) -> None:
         self._engine.remove(subscription)
 
-    def match(self, notification: Notification) -> Matched:
-        return self._engine.match(notification)
+    def get(self, subscription: SubscriptionId) -> Subscription | None:
+        return self._engine.get(subscription)
 
     def matched(self, subscription: Subscription, notification: Notification, catalogue: Catalogue) -> Matched:
         """Whether one subscription wants it, by what was declared then."""
@@ -71,11 +72,20 @@ class Flow:
         form, told = subscription.form, notification
         if form.thin:
             told = thinned(notification, form.dialect, self.base_url)
-        else:
+        elif form.graph or form.bindings:
             told = with_meaning(notification, subscription, catalogue or self.catalogue)
         headers, body = customise(told, subscription, self.base_url)
-        to = subscription.consumer or Endpoint("")
-        return _delivery(notification, subscription, to, headers, body)
+        return Delivery(
+            Match(notification.id, subscription.id),
+            notification.at,
+            notification.index,
+            subscription.consumer or Endpoint(""),
+            headers,
+            body,
+            0,
+            notification.when,
+            expiry_of(notification) if notification.attributes else None,
+        )
 
     def __contains__(self, subscription: SubscriptionId) -> bool:
         return subscription in self._engine
@@ -98,17 +108,19 @@ def unmade(notification: Notification, subscription: Subscription, problem: Exce
 
     It goes to the dead letters, with the reason. Tried again from there it is sent, if it can be written by then.
     """
-    said = _said(problem, subscription).encode(errors="replace")
-    return _delivery(notification, subscription, subscription.consumer or Endpoint(""), (), said)
-
-
-def _said(problem: Exception, subscription: Subscription) -> str:
     if isinstance(problem, Undecided):
-        return f"{UNJUDGED}{problem}"
-    reason = problem.text if isinstance(problem, Refusal) else f"{type(problem).__name__}: {problem}"
-    return f"it could not be written as {subscription.form.dialect}: {reason}"
-
-
-def _delivery(said: Notification, subscription: Subscription, to: Endpoint, headers: Pairs, body: bytes) -> Delivery:
-    match, expires = Match(said.id, subscription.id), expiry_of(said) if said.attributes else None
-    return Delivery(match, said.at, said.index, to, headers, body, 0, said.when, expires)
+        text = f"{UNJUDGED}{problem}"
+    else:
+        reason = problem.text if isinstance(problem, Refusal) else f"{type(problem).__name__}: {problem}"
+        text = f"it could not be written as {subscription.form.dialect}: {reason}"
+    return Delivery(
+        Match(notification.id, subscription.id),
+        notification.at,
+        notification.index,
+        subscription.consumer or Endpoint(""),
+        (),
+        text.encode(errors="replace"),
+        0,
+        notification.when,
+        expiry_of(notification) if notification.attributes else None,
+    )

@@ -7,8 +7,8 @@ from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME
 from tocsin.model.names import QName
 from tocsin.model.notification import Notification, Payload
+from tocsin.model.paths import NOTIFICATIONS
 
-NOTIFICATIONS = "/api/notifications"
 REFERENCE = "dataref"  # the extension attribute of CloudEvents by that name
 _PLACED = ("specversion", "id", "source", "datacontenttype")
 NOTICE = QName("urn:tocsin:notice", "Available")

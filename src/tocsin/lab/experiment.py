@@ -1,13 +1,121 @@
-"""Experiments: what a paper measured, measured again with what is in production."""
+"""Experiments: what a paper measured, measured again with what is in production; tables, and plots in one style."""
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from tocsin.lab.registry import SEED, Machine, Registry, UnknownChoice, UnknownName, this_machine, versions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Line = Sequence[tuple[float, float]]
+_COLOURS = ("#1f5582", "#d98324", "#5a8f4e", "#a23b4a", "#8a8a8a")
+
+
+def bars(
+    path: Path, title: str, labels: Sequence[str], groups: Mapping[str, Sequence[float]], unit: str, stacked: bool
+) -> None:
+    """For each label a bar that is made of the groups, or one for each group beside the others."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, (0.28 if stacked else 0.32) * len(labels) + 1.6), layout="constrained")
+    axes, height = figure.subplots(), 0.7 if stacked else 0.8 / len(groups)
+    left = [0.0] * len(labels)
+    for number, (name, values) in enumerate(groups.items()):
+        aside = 0.0 if stacked else (number - (len(groups) - 1) / 2) * height
+        places = [place + aside for place in range(len(labels))]
+        axes.barh(places, values, height=height, left=left, label=name, color=_COLOURS[number])
+        left = [a + b for a, b in zip(left, values, strict=True)] if stacked else left
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.set_xlabel(unit)
+    axes.set_title(title, pad=18, fontsize=11)
+    axes.tick_params(labelsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.legend(fontsize=8, frameon=False, loc="outside lower center", ncols=5)
+    figure.savefig(path, dpi=120)
+
+
+class Panel(Struct, frozen=True):
+    """Lines by name, each a sequence of points (x, y); `colours` are numbers for those that look alike in all panels.
+    Lines of one colour are told apart by their marks. Without `ticks` the x axis has those of whole decades."""
+
+    title: str
+    x: str
+    y: str
+    lines: Mapping[str, Line]
+    colours: Mapping[str, int] = {}
+    ticks: Sequence[float] = ()
+
+
+def log_log(path: Path, title: str, rows: Sequence[Sequence[Panel]]) -> None:
+    """Panels in rows. A point at or below zero has no place on such a plot."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(4 * max(map(len, rows)), 3 * len(rows) + 0.6), layout="constrained")
+    grid = figure.subplots(len(rows), max(map(len, rows)), squeeze=False)
+    for places, panels in zip(grid, rows, strict=True):
+        for axes, panel in zip(places, panels, strict=True):
+            _draw_lines(axes, panel)
+            axes.legend(fontsize=7, frameon=False)
+    figure.suptitle(title, fontsize=11)
+    figure.savefig(path, dpi=120)
+
+
+def word_map(
+    path: Path, title: str, rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[tuple[str, str]]]
+) -> None:
+    """A word in each cell, over the colour of its kind (the second of the pair)."""
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch, Rectangle
+
+    kinds = list(dict.fromkeys(kind for row in cells for _, kind in row))
+    colours = dict(zip(kinds, _COLOURS, strict=False))
+    figure = Figure(figsize=(1.3 * len(columns) + 1.8, 0.5 * len(rows) + 1.8), layout="constrained")
+    axes = figure.subplots()
+    for down, row in enumerate(cells):
+        for along, (word, kind) in enumerate(row):
+            square = (along - 0.5, down - 0.5), 1, 1
+            axes.add_patch(Rectangle(*square, color=colours[kind], alpha=0.45, linewidth=0))
+            axes.text(along, down, word, ha="center", va="center", fontsize=7)
+    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+    axes.set_xticks(range(len(columns)), columns, fontsize=8)
+    axes.set_yticks(range(len(rows)), rows, fontsize=8)
+    axes.set_title(title, fontsize=11)
+    handles = [Patch(color=colour, alpha=0.45, label=kind) for kind, colour in colours.items()]
+    figure.legend(handles=handles, fontsize=8, frameon=False, loc="outside lower center", ncols=len(handles))
+    figure.savefig(path, dpi=120)
+
+
+def _draw_lines(axes: "Axes", panel: Panel) -> None:
+    for number, (name, points) in enumerate(panel.lines.items()):
+        seen = [(x, y) for x, y in points if y > 0]
+        axes.plot(
+            [x for x, _ in seen],
+            [y for _, y in seen],
+            label=name,
+            color=_COLOURS[panel.colours.get(name, number)],
+            marker="osd^v"[number],
+            markersize=4,
+            linewidth=1,
+        )
+    axes.set(xscale="log", yscale="log", xlabel=panel.x, ylabel=panel.y)
+    if panel.ticks:
+        axes.set_xticks(panel.ticks, [f"{each:g}" for each in panel.ticks])
+    axes.minorticks_off()
+    # else a narrow range would have ticks that nobody can read
+    values = [y for points in panel.lines.values() for _, y in points if y > 0]
+    if values:
+        axes.set_ylim(10 ** math.floor(math.log10(min(values))), 10 ** math.ceil(math.log10(max(values) * 1.1)))
+    axes.set_title(panel.title, fontsize=9)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)
+
 
 __all__ = ["EXPERIMENTS", "UnknownChoice", "UnknownName"]
 

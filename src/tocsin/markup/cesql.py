@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tocsin.markup import cesql_terms as terms
-from tocsin.markup._scanner import DEEPEST, Scanner
 from tocsin.markup.cesql_terms import Call, Chain, Identifier, In, Like, Literal, Minus, Not, Present, Term
 from tocsin.markup.conditions import (
+    DEEPEST,
     MIRRORED,
     Attribute,
     Comparator,
@@ -22,6 +22,7 @@ from tocsin.markup.conditions import (
     Every,
     Exists,
     Negated,
+    Scanner,
     Some,
     every,
     some,
@@ -97,28 +98,27 @@ class _Reader:
     def _unary(self) -> Term:
         digits = self.scanner.take(_DIGITS)
         if digits is not None:
-            return self._integer(digits)
+            if len(digits) > 32 or not terms.LOWEST <= int(digits) <= terms.HIGHEST:
+                self.scanner.fail("an integer has 32 bits", self.scanner.at - len(digits))
+            return Literal(int(digits), "Integer")
         if self.scanner.takes("("):
             return self._closed()
         if self.scanner.takes("-"):
             return Minus(self.scanner.deeper(self._unary))
         word = (self.scanner.sees(_WORD) or "").upper()
         if word in _KEYWORDS:
-            return self._keyword(word)
+            at = self.scanner.skip()
+            self.scanner.at += len(word)
+            match word:
+                case "NOT":
+                    return Not(self.scanner.deeper(self._unary))
+                case "EXISTS":
+                    return Present(self._name())
+                case "TRUE" | "FALSE":
+                    return Literal(word == "TRUE", "Boolean")
+            return self.scanner.fail(f"{word} cannot stand here", at)
         function = self.scanner.sees(_FUNCTION)
         return self._call(function) if function else self._value()
-
-    def _keyword(self, word: str) -> Term:
-        at = self.scanner.skip()
-        self.scanner.at += len(word)
-        match word:
-            case "NOT":
-                return Not(self.scanner.deeper(self._unary))
-            case "EXISTS":
-                return Present(self._name())
-            case "TRUE" | "FALSE":
-                return Literal(word == "TRUE", "Boolean")
-        return self.scanner.fail(f"{word} cannot stand here", at)
 
     def _closed(self) -> Term:
         found = self.scanner.deeper(lambda: self.level(0))
@@ -129,11 +129,6 @@ class _Reader:
         if self.scanner.sees(_STRING):
             return Literal(self._string(), "String")
         return Identifier(self._name())
-
-    def _integer(self, digits: str) -> Term:
-        if len(digits) > 32 or not terms.LOWEST <= int(digits) <= terms.HIGHEST:
-            self.scanner.fail("an integer has 32 bits", self.scanner.at - len(digits))
-        return Literal(int(digits), "Integer")
 
     def _name(self) -> str:
         word = self.scanner.sees(_WORD)

@@ -3,7 +3,9 @@
 import operator
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from math import isnan, nan
+from math import inf, isnan, nan
+
+from msgspec import UNSET
 
 from tocsin.markup import cesql, cesql_terms, items, jsonpath, xpath, xpath_conditions
 from tocsin.markup.conditions import (
@@ -47,6 +49,7 @@ def condition_of(asked: Content) -> Condition | None:
 
 Values = tuple[Constant, ...]
 ValuesAt = Callable[[Path], Values]
+STRUCTURE = nan  # objects and arrays of JSON: equal to no constant, and neither above nor below any
 _BOOLEANS = {"true": True, "false": False}
 _COMPARE: dict[str, Callable[[float | str, float | str], bool]] = {
     "<": operator.lt,
@@ -213,3 +216,27 @@ def abridged(value: str) -> str:
     if isnan(number(value)):
         return value[:LONGEST_CONSTANT] + "…"
     return shortened(value.strip()).rjust(LONGEST_CONSTANT + 1)
+
+
+def json_values(value: object, steps: tuple[str | int, ...]) -> Values:
+    """The value at a JSON path, if there is one."""
+    for step in steps:
+        value = _member(value, step)
+    return () if value is UNSET else (constant_of(value),)
+
+
+def constant_of(value: object) -> Constant:
+    """What it is compared as; objects and arrays are equal to no constant."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        # JSON bounds no number.
+        try:
+            return float(value)
+        except OverflowError:
+            return inf if value > 0 else -inf
+    return value if value is None or isinstance(value, str | float | bool) else STRUCTURE
+
+
+def _member(value: object, step: str | int) -> object:
+    if isinstance(step, str):
+        return value.get(step, UNSET) if isinstance(value, dict) else UNSET
+    return value[step] if isinstance(value, list) and -len(value) <= step < len(value) else UNSET

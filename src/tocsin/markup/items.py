@@ -13,8 +13,7 @@ As in XPath 1.0 `and` comes before `or`, and a string may stand in single quotes
 import re
 from collections.abc import Callable, Mapping
 
-from tocsin.markup._scanner import Scanner
-from tocsin.markup.conditions import Compare, Condition, Exists, Negated, Step, XmlPath, every, some
+from tocsin.markup.conditions import Compare, Condition, Exists, Negated, Scanner, Step, XmlPath, every, some
 
 SCHEMA = "http://www.onvif.org/ver10/schema"
 _WORD_END = r"(?![\w.-])"
@@ -57,15 +56,7 @@ class _Reader:
             self.scanner.fail("'boolean(//...)', 'not(...)' or '(' is expected here")
         self.scanner.expect("(")
         self.scanner.expect("//")
-        element = self._element()
-        self.scanner.expect("[")
-        having = self.joined(self.comparison)
-        self.scanner.expect("]")
-        self.scanner.expect(")")
-        return Exists(XmlPath((Step(element, deep=True),), having=having))
-
-    def _element(self) -> str:
-        """`{namespace}local`; without a prefix it is ONVIF's own namespace, as with the only prefix that is allowed."""
+        # `{namespace}local`; without a prefix it is ONVIF's own namespace, as with the only prefix that is allowed.
         at = self.scanner.skip()
         prefix = self.scanner.take(_PREFIX)
         if prefix is not None:
@@ -75,7 +66,12 @@ class _Reader:
                     f"the prefix {prefix!r} is not declared as {SCHEMA}: declare it so or leave it out", at
                 )
         item = self.scanner.take(_ITEM)
-        return f"{{{SCHEMA}}}{item}" if item else self.scanner.fail("'SimpleItem' or 'ElementItem' is expected here")
+        element = f"{{{SCHEMA}}}{item}" if item else self.scanner.fail("'SimpleItem' or 'ElementItem' is expected here")
+        self.scanner.expect("[")
+        having = self.joined(self.comparison)
+        self.scanner.expect("]")
+        self.scanner.expect(")")
+        return Exists(XmlPath((Step(element, deep=True),), having=having))
 
     def comparison(self) -> Condition:
         attribute = self.scanner.take(_ATTRIBUTE) or self.scanner.fail("'@Name' or '@Value' is expected here")

@@ -11,8 +11,8 @@ from functools import lru_cache
 from math import isinf
 from typing import NoReturn
 
-from tocsin.markup._scanner import DEEPEST, Scanner
 from tocsin.markup.conditions import (
+    DEEPEST,
     MIRRORED,
     Comparator,
     Compare,
@@ -22,6 +22,7 @@ from tocsin.markup.conditions import (
     ExpressionError,
     JsonPath,
     Negated,
+    Scanner,
     every,
     some,
 )
@@ -111,22 +112,18 @@ def _check_nesting(text: str) -> None:
                 raise ExpressionError(text, at, "the string does not end")
             at = quoted.end()
         else:
-            _check_bracket(text, at, closing)
+            each = text[at]
+            if each in _CLOSED_BY:
+                closing.append(_CLOSED_BY[each])
+                if len(closing) > DEEPEST:
+                    raise ExpressionError(text, at, f"nested deeper than {DEEPEST} levels")
+            elif each in ")]" and (not closing or closing.pop() != each):
+                raise ExpressionError(text, at, f"{each!r} closes nothing here")
+            elif each == "," and not closing:
+                raise ExpressionError(text, at, "one logical expression is expected, not several")
             at += 1
     if closing:
         raise ExpressionError(text, at, f"{closing[-1]!r} is missing at the end")
-
-
-def _check_bracket(text: str, at: int, closing: list[str]) -> None:
-    each = text[at]
-    if each in _CLOSED_BY:
-        closing.append(_CLOSED_BY[each])
-        if len(closing) > DEEPEST:
-            raise ExpressionError(text, at, f"nested deeper than {DEEPEST} levels")
-    elif each in ")]" and (not closing or closing.pop() != each):
-        raise ExpressionError(text, at, f"{each!r} closes nothing here")
-    elif each == "," and not closing:
-        raise ExpressionError(text, at, "one logical expression is expected, not several")
 
 
 class _More(Exception):

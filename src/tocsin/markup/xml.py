@@ -1,13 +1,16 @@
 """Parses XML from strangers safely, and serialises the parts that are passed on."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import starmap
 from xml.sax.saxutils import escape as _escape
 from xml.sax.saxutils import quoteattr as _quoteattr
 
 from lxml import etree
 from msgspec import Struct
+
+from tocsin.model.names import QName
 
 Element = etree._Element
 
@@ -67,8 +70,8 @@ def scope_of(element: Element) -> Scope | None:
     nsmap = element.nsmap
     if len(nsmap) > MOST_PREFIXES:
         return None
-    known = _known_scope if sum(map(len, nsmap.values())) < LONG_SCOPE else _scope
-    return known(tuple(nsmap.items()))
+    declare = _declared if sum(map(len, nsmap.values())) < LONG_SCOPE else _declaration
+    return tuple(starmap(declare, nsmap.items()))
 
 
 def serialise_inner(parent: Element) -> Iterator[bytes]:
@@ -77,13 +80,6 @@ def serialise_inner(parent: Element) -> Iterator[bytes]:
     if len(nsmap) > MOST_INHERITED or sum(map(len, nsmap.values())) > LONGEST_SCOPE:
         raise MarkupError(f"too many prefixes are declared around what is in {written_name(parent).decode()}")
     return (serialise(child) for child in parent if isinstance(child.tag, str))
-
-
-def _scope(declarations: tuple[tuple[str | None, str], ...]) -> Scope:
-    return tuple(_declaration(prefix, uri) for prefix, uri in declarations)
-
-
-_known_scope = lru_cache(maxsize=512)(_scope)  # senders repeat themselves; long ones are not worth keeping
 
 
 def _declaration(prefix: str | None, uri: str) -> Declaration:
@@ -96,6 +92,7 @@ def _declaration(prefix: str | None, uri: str) -> Declaration:
     return Declaration(mention, b"xmlns:" + name, b" xmlns:%b=%b" % (name, attribute(uri)))
 
 
+_declared = lru_cache(maxsize=4096)(_declaration)  # senders repeat themselves; long ones are not worth keeping
 _UTF8_DECLARATION = re.compile(
     rb"""<\?xml\s+version\s*=\s*["']1\.\d["'](?:\s+encoding\s*=\s*["']utf-8["'])?(?:\s+standalone\s*=[^?>]*)?\s*\?>""",
     re.IGNORECASE,
@@ -130,19 +127,15 @@ def standing_alone(own: bytes, scope: Scope) -> bytes | None:
         return None
     if (b"!" in own and b"<!" in own) or (b"?" in own and b"<?" in own):
         return None
-    for each in scope:
-        if each.mention.search(own):
-            return _declaring(own, scope)
-    return own
-
-
-def _declaring(own: bytes, scope: Scope) -> bytes | None:
+    mentioned = [each for each in scope if each.mention.search(own)]
+    if not mentioned:
+        return own
     tag = _START_TAG.match(own)
     if tag is None:
         return None
     declared = {found[1] for found in _ATTRIBUTES.finditer(tag[2])}
-    missing = (each for each in scope if each.attribute not in declared and each.mention.search(own))
-    return own[: tag.end(1)] + b"".join(each.written for each in missing) + own[tag.end(1) :]
+    missing = b"".join([each.written for each in mentioned if each.attribute not in declared])
+    return own[: tag.end(1)] + missing + own[tag.end(1) :]
 
 
 def element_of(plain: bytes) -> Element | None:
@@ -153,6 +146,12 @@ def element_of(plain: bytes) -> Element | None:
         return None
 
 
+def qname(tag: str) -> QName:
+    """`{namespace}local` or `local`, as lxml writes names."""
+    namespace, brace, local = tag.rpartition("}")
+    return QName(namespace[1:], local) if brace else QName("", tag)
+
+
 def written_name(element: Element) -> bytes:
     """The name as the element's tags spell it."""
     prefix, local = element.prefix, element.tag.rpartition("}")[2]
@@ -161,20 +160,13 @@ def written_name(element: Element) -> bytes:
 
 def child_bytes(data: bytes, parent: Element, child: Element) -> bytes:
     """The one child element of `parent`, able to stand alone: the sender's own bytes where they can be told."""
-    inner = inner_bytes(data, parent)  # before all of the data is looked at, which is done for one of many as well
-    if inner is None or len(parent) != 1 or (child.tail and child.tail.strip()) or not is_plain(data):
+    opening = start_tag(data, parent)  # before all of the data is looked at, which is done for one of many as well
+    if opening is None or len(parent) != 1 or (child.tail and child.tail.strip()) or not is_plain(data):
         return next(serialise_inner(parent))
+    start, end = data.find(opening) + len(opening), data.rfind(b"</" + written_name(parent))
     scope = scope_of(parent)
-    return (None if scope is None else standing_alone(inner, scope)) or next(serialise_inner(parent))
-
-
-def inner_bytes(data: bytes, element: Element) -> bytes | None:
-    """In plain data, what stands between the tags of an element whose name starts one tag only."""
-    tag = start_tag(data, element)
-    if tag is None:
-        return None
-    start = data.find(tag) + len(tag)
-    return data[start : data.rfind(b"</" + written_name(element))].strip()
+    alone = None if scope is None else standing_alone(data[start:end].strip(), scope)
+    return alone or next(serialise_inner(parent))
 
 
 def start_tag(data: bytes, element: Element) -> bytes | None:
@@ -192,7 +184,24 @@ def start_tag(data: bytes, element: Element) -> bytes | None:
 
 def text_in(element: Element) -> str:
     """All text of an element, past comments and instructions; lxml's iterator takes long for a message of these."""
+    if not len(element):
+        return element.text or ""
     found: str = etree.tostring(element, method="text", encoding="unicode", with_tail=False)
+    return found
+
+
+def text_of(element: Element | None) -> str:
+    """Without white space at its ends; empty where there is no element."""
+    return "" if element is None else text_in(element).strip()
+
+
+def children(element: Element, names: Mapping[str, str]) -> dict[str, Element]:
+    """The first child for each name, in one pass."""
+    found: dict[str, Element] = {}
+    for child in element:
+        name = names.get(child.tag)
+        if name is not None and name not in found:
+            found[name] = child
     return found
 
 

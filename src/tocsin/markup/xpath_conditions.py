@@ -48,16 +48,12 @@ def read(text: str, namespaces: Mapping[str, str]) -> Condition | None:
         raise ExpressionError(text, found.start(), "this is no character of XML")
     amounts_to = condition(_Reader(text, namespaces).whole())
     if amounts_to is None:
-        _check(text, namespaces)
+        # By who will have to evaluate it.
+        try:
+            xpath.check(text, dict(namespaces))
+        except XPathError as problem:
+            raise ExpressionError(text, 0, str(problem)) from None
     return amounts_to
-
-
-def _check(text: str, namespaces: Mapping[str, str]) -> None:
-    """By who will have to evaluate it."""
-    try:
-        xpath.check(text, dict(namespaces))
-    except XPathError as problem:
-        raise ExpressionError(text, 0, str(problem)) from None
 
 
 class _Reader:

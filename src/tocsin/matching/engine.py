@@ -85,16 +85,27 @@ class Engine:
 
     def match(self, notification: Notification) -> Matched:
         """As of its position and accept time."""
-        topic, at, when = notification.topic, notification.at, notification.when
+        topic, offset, when = notification.topic, notification.at.offset, notification.when
         if notification.addressee:
             return self._told(notification)
         candidates = self._candidates.get(topic)
         if candidates is None:
             candidates = self._remember(topic)
-        wanted = [each for each in candidates if each.wants_at(at, when)]
+        wanted = [
+            each  # as `Subscription.wants_at`, without a call for each
+            for each in candidates
+            if each.state == "active" and offset >= each.since.offset and (each.expires is None or each.expires > when)
+        ]
         if not self._slots and self._base is None:
             return Matched(wanted, [])
         return self._with_combined(wanted, notification)
+
+    def get(self, subscription: SubscriptionId) -> Subscription | None:
+        found, base = self._current(subscription), self._base
+        if found is not None or base is None or subscription in self._over:
+            return found
+        slot = base.slot(subscription)
+        return None if slot is None else base.subscription(slot)
 
     def statistics(self) -> Statistics:
         return self._combined.statistics()
@@ -115,10 +126,15 @@ class Engine:
     def _told(self, notification: Notification) -> Matched:
         """What a notifier says is for its service alone."""
         found = [self._plain[each] for each in sorted(self._services.get(notification.addressee, ()))]
-        return self._verified(found, Evidence(notification, self.catalogue, self._judge, self._base_url))
+        return self._verified(found, self._evidence(notification))
+
+    def _evidence(self, notification: Notification) -> Evidence:
+        if self._judge is not None:
+            self._judge.begin()
+        return Evidence(notification, self.catalogue, self._judge, self._base_url)
 
     def _with_combined(self, wanted: list[Subscription], notification: Notification) -> Matched:
-        evidence = Evidence(notification, self.catalogue, self._judge, self._base_url)
+        evidence = self._evidence(notification)
         decided, partly = self._candidates_of(evidence)
         wanted += decided
         undecided: list[tuple[Subscription, str]] = []
@@ -197,7 +213,7 @@ class Engine:
     def _remember(self, topic: Topic) -> list[Subscription]:
         names = sorted((*self._topics.match(topic), *self._generic))
         found = [self._plain[name] for name in names]
-        self._room -= len(found) + size_of(topic)
+        self._room -= len(found) + size_of(*topic.steps)
         if self._room < 0:
             self._forget()
         self._candidates[topic] = found

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from math import inf, nan
 from typing import TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from tocsin.markup import xml
-from tocsin.markup.conditions import Attribute, Constant, ExpressionError, JsonPath, Path, XmlPath
-from tocsin.markup.content import values_at
+from tocsin.markup.conditions import Attribute, ExpressionError, JsonPath, Path, XmlPath
+from tocsin.markup.content import Values, json_values, values_at
 from tocsin.markup.graphs.queries import query_of
 from tocsin.markup.xml import Element, MarkupError
 from tocsin.matching.catalogue import Catalogue
@@ -21,9 +20,10 @@ from tocsin.matching.graphs.search import VertexSets, has_pattern
 from tocsin.matching.judge import Judge, Undecided
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, customise
-from tocsin.mediation.soap.actions import action_of
 from tocsin.mediation.soap.namespaces import TOCSIN
-from tocsin.mediation.soap.payloads import XML_TYPE, as_element
+from tocsin.mediation.soap.payloads import XML_TYPE
+from tocsin.mediation.soap.soap import action_of
+from tocsin.mediation.soap.templates import as_element
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in
 from tocsin.model.declarations import Producer
 from tocsin.model.filters import Content, Graph
@@ -37,7 +37,6 @@ from tocsin.semantics.events.event_graph import EventGraph
 from tocsin.semantics.events.lifting import lift
 
 MISSING = msgspec.UNSET
-Values = tuple[Constant, ...]
 ARC = 40  # bytes that are written in the time in which a search looks at an arc
 T = TypeVar("T")
 
@@ -49,8 +48,11 @@ class NobodyJudges:
         del document
         raise Undecided(f"nothing here can evaluate the {asked.language} expression {asked.text[:80]!r}")
 
-    def written(self, size: int) -> None:
+    def begin(self) -> None:
         """Nobody waits."""
+
+    def written(self, size: int) -> None:
+        """Nor here."""
 
 
 class Evidence:
@@ -129,7 +131,16 @@ class Evidence:
 
     @cached_property
     def _event_graph(self) -> EventGraph | str:
-        return event_graph_of(self)
+        # or why there is none. What the door let through is not refused for properties that no ontology has.
+        payload = self.notification.payload
+        try:
+            if syntax_of(payload.media_type) is not None:
+                return read_once(payload.data, payload.media_type, self.catalogue.concepts)
+            if self.document is not None and self.document.tag == _RDF_ROOT:
+                return read_once(payload.data, _RDF_XML, self.catalogue.concepts)
+            return _lifted(self)
+        except Refusal as refusal:
+            return f"the payload is no event graph: {refusal.text}"
 
     def point(self, space: str) -> Point | None:
         """Where it lies in an information space; None when it lies in no such space as it is declared now."""
@@ -153,7 +164,7 @@ class Evidence:
                 value = self.context.get(name)
                 return () if value is None else (value,)
             case JsonPath(steps):
-                return _at(self.json, steps)
+                return json_values(self.json, steps)
 
     def envelope(self, subscription: Subscription) -> bytes:
         """As it would be delivered (WSE 2004/08 s2.2: the filter sees the whole message)."""
@@ -214,35 +225,6 @@ class Evidence:
         return found
 
 
-def _at(value: object, steps: tuple[str | int, ...]) -> Values:
-    for step in steps:
-        value = _below(value, step)
-    return () if value is MISSING else (constant_of(value),)
-
-
-def constant_of(value: object) -> Constant:
-    """What it is compared as; objects and arrays are equal to no constant."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _as_float(value)
-    return value if value is None or isinstance(value, str | float | bool) else STRUCTURE
-
-
-def _below(value: object, step: str | int) -> object:
-    if isinstance(step, str):
-        return value.get(step, MISSING) if isinstance(value, dict) else MISSING
-    return value[step] if isinstance(value, list) and -len(value) <= step < len(value) else MISSING
-
-
-def _as_float(value: int) -> float:
-    """JSON bounds no number."""
-    try:
-        return float(value)
-    except OverflowError:
-        return inf if value > 0 else -inf
-
-
-STRUCTURE = nan  # what equals no constant, and is neither above nor below any
-
 _HOLE = Payload(XML_TYPE, f'<Hole xmlns="{TOCSIN}"/>'.encode())
 
 
@@ -286,19 +268,6 @@ def parsed(document: bytes) -> Element | None:
 
 _RDF_XML = "application/rdf+xml"
 _RDF_ROOT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}RDF"
-
-
-def event_graph_of(evidence: Evidence) -> EventGraph | str:
-    """Or why there is none. What the door let through is not refused for properties that no ontology has."""
-    payload = evidence.notification.payload
-    try:
-        if syntax_of(payload.media_type) is not None:
-            return read_once(payload.data, payload.media_type, evidence.catalogue.concepts)
-        if evidence.document is not None and evidence.document.tag == _RDF_ROOT:
-            return read_once(payload.data, _RDF_XML, evidence.catalogue.concepts)
-        return _lifted(evidence)
-    except Refusal as refusal:
-        return f"the payload is no event graph: {refusal.text}"
 
 
 def read_once(data: bytes, media_type: str, model: ConceptModel) -> EventGraph:

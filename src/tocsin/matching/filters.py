@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from tocsin.markup.conditions import ExpressionError, XmlPath
 from tocsin.markup.content import ValuesAt, condition_of, holds, values_at
-from tocsin.markup.xml import Element
 from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.index.topics import topic_matches
 from tocsin.matching.judge import Undecided
@@ -131,12 +130,8 @@ def values_for(evidence: Evidence, asked: Content, subscription: Subscription) -
     """Where the values of an expression's paths are found; None when it does not apply."""
     if asked.over in ("payload", "attributes"):
         return evidence.values if applies(evidence, asked) else None
-    root = _tree_for(evidence, asked, subscription)
+    root = evidence.envelope_tree(subscription) if asked.over == "envelope" else evidence.properties
     return None if root is None else lambda path: tuple(values_at(root, path)) if isinstance(path, XmlPath) else ()
-
-
-def _tree_for(evidence: Evidence, asked: Content, subscription: Subscription) -> Element | None:
-    return evidence.envelope_tree(subscription) if asked.over == "envelope" else evidence.properties
 
 
 def applies(evidence: Evidence, asked: Content) -> bool:

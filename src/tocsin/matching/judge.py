@@ -10,6 +10,10 @@ class Undecided(Exception):
 
 
 class Judge(Protocol):
+    def begin(self) -> None:
+        """Another notification, with time of its own."""
+        ...
+
     def judge(self, asked: Content, document: bytes) -> bool:
         """Whether the expression holds of the document; raises `Undecided` when that cannot be told in time."""
         ...

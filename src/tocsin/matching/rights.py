@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from tocsin.matching.cover.filters import covers
+from tocsin.matching.covering import covers
 from tocsin.matching.index.topics import topic_matches
 from tocsin.model.access import Action, Principal
 from tocsin.model.filters import DESCEND, NOTHING, AllOf, AnyOf, Filter, TopicIs

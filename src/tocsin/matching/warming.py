@@ -51,8 +51,10 @@ def _boxes() -> None:
 
 def _graphs() -> None:
     """Events of up to 64 vertexes have a kernel of their own. One atom comes and goes, and one search is given up."""
-    from tocsin.matching.graphs.index import GraphIndex
-    from tocsin.matching.graphs.workspace import Workspace  # here, for it loads numba
+    from tocsin.matching.graphs.index import (
+        GraphIndex,
+        Workspace,  # here, for it loads numba
+    )
 
     class_, property_ = "urn:tocsin:warming", "urn:tocsin:leads-to"
     test = Compared("<", Value(Kind.NUMBER, 1.0))

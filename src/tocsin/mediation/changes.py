@@ -1,10 +1,11 @@
 """What can become of a part of a notification on its way into another dialect; each says it in its docstring."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tocsin.markup import xml
-from tocsin.mediation.soap.actions import action_for
-from tocsin.mediation.soap.payloads import XML_TYPE, is_xml, type_name, type_of
+from tocsin.markup.xml import qname
+from tocsin.mediation.soap.payloads import XML_TYPE, is_xml, type_name
+from tocsin.mediation.soap.soap import action_for
 from tocsin.mediation.times import timestamp
 from tocsin.mediation.topics import sayable_content_topic
 from tocsin.model.content_topic import CONTENT_TOPIC
@@ -40,7 +41,7 @@ def element_as_type(notification: Notification) -> QName | str | None:
     payload, kind = notification.payload, notification.type
     root = _root(payload)
     if root is not None:
-        return type_of(str(root.tag))
+        return qname(str(root.tag))
     return str(kind) if kind is not None and payload.media_type == XML_TYPE else kind
 
 
@@ -76,3 +77,11 @@ def _root(payload: Payload) -> xml.Element | None:
         return xml.parse(payload.data) if is_xml(payload.media_type) else None
     except xml.MarkupError:
         return None
+
+
+INTO_SOAP: Mapping[str, Change] = {
+    "id": collapsed_id,
+    "producer": collapsed_producer,
+    "type": element_as_type,
+    "payload": lone_element,
+}

@@ -1,61 +1,35 @@
 """Which dialect a message is in, and the rules that read and write it."""
 
-from collections.abc import Mapping
-from functools import partial
-
 from msgspec import Struct
 
 from tocsin.mediation import faults
-from tocsin.mediation.operations import Answer, Context, Done, Ended, Reply, Request
+from tocsin.mediation.operations import Answer, Context, Done, Ended, Publish, Reply, Request
 from tocsin.mediation.registry import BY_NAME as BY_NAME
 from tocsin.mediation.registry import DIALECTS as DIALECTS
 from tocsin.mediation.registry import NAMES as NAMES
-from tocsin.mediation.rules import Dialect, Message, Write
+from tocsin.mediation.registry import OPERATIONS as OPERATIONS
+from tocsin.mediation.registry import Operation
+from tocsin.mediation.rules import Dialect
 from tocsin.mediation.soap import answers as answering
-from tocsin.mediation.soap import notices, soap, templates
 from tocsin.mediation.soap import requests as asking
-from tocsin.mediation.soap.memo import EnvelopeMemo, Recalled
+from tocsin.mediation.soap.notices import Reading as Reading
+from tocsin.mediation.soap.notices import normalise as normalise
+from tocsin.mediation.soap.notices import open_in_full as open_in_full
+from tocsin.mediation.soap.notices import open_soap as open_soap
 from tocsin.mediation.soap.soap import Envelope
+from tocsin.mediation.soap.templates import customise as customise
 from tocsin.mediation.topics import PUBLISH_DOOR as PUBLISH_DOOR
-from tocsin.mediation.topics import topic_of_door
 from tocsin.mediation.ws import wse_2004_08
-from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import Instant, Pairs
-from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Endpoint, Subscription
+from tocsin.model.subscription import Endpoint
 
 EVENT_MEDIA_TYPES = {kind: each.name for each in DIALECTS for kind in each.media_types}
-
-Operation = tuple[Dialect, Message]
-OPERATIONS: Mapping[str, Operation] = {
-    message.element.clark: (dialect, message)
-    for dialect in DIALECTS
-    for message in dialect.requests
-    if message.element is not None
-}
 
 _NAMESPACES = {clark[1:].partition("}")[0]: dialect.name for clark, (dialect, _) in OPERATIONS.items()}
 
 
-def _headers() -> soap.Headers:
-    """What the tables read from headers, besides WS-Addressing; the name of an id is the same for all dialects."""
-    own = {
-        entry.path[-1].clark: (entry.name, None)
-        for dialect in DIALECTS
-        for message in (dialect.wrapped, dialect.raw)
-        for entry in (message.entries if message else ())
-        if entry.header and entry.path[-1].prefix != "wsa"
-    }
-    ids = {dialect.identifier.clark: ("identifier", None) for dialect in DIALECTS if dialect.identifier}
-    return {**soap.HEADERS, **own, **ids}
-
-
-_HEADERS = _headers()
-
-
-class Heard(Struct, frozen=True):
+class SoapRequest(Struct, frozen=True):
     """A SOAP request as far as the node needs it: whom to answer, and what is asked."""
 
     context: Context
@@ -105,10 +79,13 @@ def event_dialect(envelope: Envelope) -> str:
     return dialect.name if message is not None and message is dialect.wrapped else wse_2004_08.NAME
 
 
-def hear(envelope: Envelope, name: str, now: Instant) -> Heard:
+def hear(envelope: Envelope, name: str, now: Instant) -> SoapRequest:
     """`name` is the id in the address, empty when it names none."""
     dialect, message = operation_of(envelope)
-    return Heard(envelope.context(dialect.name), asking.request(dialect, message, envelope, name, now))
+    context = envelope.context(dialect.name)
+    if message.operation == "Notify":
+        return SoapRequest(context, Publish())
+    return SoapRequest(context, asking.request(dialect, message, envelope, name, now))
 
 
 def answer(context: Context, result: Answer, base_url: str) -> Reply:
@@ -116,13 +93,17 @@ def answer(context: Context, result: Answer, base_url: str) -> Reply:
     return answering.reply(dialect, message, context, result, base_url)
 
 
-def acknowledged(reading: "Reading", dialect: str, base_url: str) -> Reply | None:
-    """What is said to a publisher; None where it waits for nothing but that its message was accepted."""
-    message = BY_NAME[dialect].wrapped
-    if message is None or message.answer is None or message.element is None:
-        return None
+# Their publishers wait for more than that their message was accepted.
+ANSWERED = frozenset(each.name for each in DIALECTS if each.wrapped is not None and each.wrapped.answer is not None)
+
+
+def acknowledged(reading: Reading, dialect: str, base_url: str) -> Reply | None:
+    """What is said to a publisher; None where it waits for nothing."""
     context = reading.context(dialect)
-    return answer(context, Done(), base_url) if context.operation == message.element.clark else None
+    found, message = OPERATIONS.get(context.operation, (None, None))
+    if dialect not in ANSWERED or found is None or message is not BY_NAME[dialect].wrapped:
+        return None
+    return answer(context, Done(), base_url)
 
 
 def fault(context: Context, refusal: Refusal, now: Instant) -> Reply:
@@ -145,56 +126,4 @@ def outgoing(name: str) -> Dialect:
     if found is None or name not in NAMES:
         text = f"{name[:80]!r} is not a dialect to be told in; choose one of {', '.join(NAMES)}"
         raise Refusal("unsupported-delivery", text)
-    return found
-
-
-def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
-    write = _WRITERS.get(subscription.form.dialect)
-    if write is None:
-        raise Refusal("unsupported-delivery", f"no rules to write {subscription.form.dialect!r}")
-    return write(notification, subscription, base_url)
-
-
-def _writer(dialect: Dialect) -> Write | None:
-    return partial(templates.customise, dialect) if dialect.is_soap else dialect.write
-
-
-_WRITERS = {each.name: _writer(each) for each in DIALECTS}
-
-
-Reading = Envelope | Recalled
-_MEMO = EnvelopeMemo(OPERATIONS)
-
-
-def open_soap(door: str, body: bytes) -> Reading:
-    return _MEMO.recall(door, body) or open_in_full(body)
-
-
-def open_in_full(body: bytes) -> Envelope:
-    return soap.open_envelope(body, _HEADERS)
-
-
-def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notification, ...]:
-    """The notifications of an accepted request; pure, the same at the door and on Spark."""
-    dialect = BY_NAME.get(record.dialect)
-    if dialect is None:
-        raise Refusal("malformed", f"no rules to read {record.dialect!r}")
-    if dialect.read is not None:
-        return dialect.read(record)
-    if reading is None:
-        reading = open_soap(record.door, record.body)
-    if type(reading) is Recalled and reading.dialect == record.dialect:
-        return (reading.notification(record),)
-    envelope = reading if isinstance(reading, Envelope) else open_in_full(record.body)
-    return _read_in_full(dialect, record, envelope)
-
-
-def _read_in_full(dialect: Dialect, record: Accepted, reading: Envelope) -> tuple[Notification, ...]:
-    found = notices.notifications(dialect, record, reading, topic_of_door(record.door))
-    # Who proves who it is in the envelope is asked again each time.
-    # Content topics are where messages differ.
-    repeats = "security" not in reading.headers and found[0].attribute(CONTENT_TOPIC) is None
-    if len(found) == 1 and repeats and _MEMO.is_worth_it(record, found[0]):
-        holder, action = notices.payload_parent(dialect, reading), notices.keeps_action(dialect, reading)
-        _MEMO.learn(record, reading, holder, action, found[0])
     return found

@@ -8,7 +8,7 @@ from msgspec import Struct
 from tocsin.mediation import dialects
 from tocsin.mediation.rules import Dialect, Entry, Message
 from tocsin.mediation.soap import notices
-from tocsin.mediation.soap.actions import action_of
+from tocsin.mediation.soap.soap import action_of
 from tocsin.mediation.times import timestamp
 from tocsin.model.names import NO_TOPIC
 from tocsin.model.notification import Notification

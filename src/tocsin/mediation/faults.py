@@ -7,9 +7,9 @@ from tocsin.mediation import times
 from tocsin.mediation.operations import Context, Reply
 from tocsin.mediation.rules import Dialect, Faults, Name, Names
 from tocsin.mediation.soap import soap
-from tocsin.mediation.soap.addressing import namespace_of
 from tocsin.mediation.soap.namespaces import WSSE
 from tocsin.mediation.soap.payloads import NOT_XML
+from tocsin.mediation.soap.soap import namespace_of
 from tocsin.model.identity import Instant, Pairs
 from tocsin.model.names import QName
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal

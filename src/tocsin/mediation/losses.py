@@ -9,11 +9,9 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from tocsin.mediation.changes import (
+    INTO_SOAP,
     Change,
     action_as_type,
-    collapsed_id,
-    collapsed_producer,
-    element_as_type,
     lone_element,
     name_as_text,
     no_attributes,
@@ -26,12 +24,6 @@ from tocsin.model.notification import Notification
 Changes = Mapping[str, Change]
 # What a dialect has room for decides, not its version: wrapped or raw SOAP, a CloudEvent, just the bytes, or its own.
 Rooms = tuple[str, str]
-_INTO_SOAP: Changes = {
-    "id": collapsed_id,
-    "producer": collapsed_producer,
-    "type": element_as_type,
-    "payload": lone_element,
-}
 _AMONG_THE_STANDARDS: Mapping[Rooms, Changes] = {
     ("wrapped", "wrapped"): {},
     ("wrapped", "event"): {},
@@ -39,8 +31,8 @@ _AMONG_THE_STANDARDS: Mapping[Rooms, Changes] = {
     ("event", "wrapped"): {"attributes": no_attributes},
     ("event", "event"): {},
     ("event", "cloudevents"): {"type": action_as_type, "attributes": subject_and_time},
-    ("cloudevents", "wrapped"): {**_INTO_SOAP, "attributes": no_attributes},
-    ("cloudevents", "event"): {**_INTO_SOAP, "attributes": type_as_action},
+    ("cloudevents", "wrapped"): {**INTO_SOAP, "attributes": no_attributes},
+    ("cloudevents", "event"): {**INTO_SOAP, "attributes": type_as_action},
     ("cloudevents", "cloudevents"): {},
     ("raw", "wrapped"): {"payload": lone_element},
     ("raw", "event"): {"payload": lone_element},

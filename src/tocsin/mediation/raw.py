@@ -1,11 +1,12 @@
 """Anything else posted to `/broker/publish`: the body as it is, under the topic its address names."""
 
 from tocsin.markup import xml
+from tocsin.markup.xml import qname
 from tocsin.mediation.rules import Dialect, Entry, Names
 from tocsin.mediation.soap.payloads import checked_media_type, is_xml
 from tocsin.mediation.topics import topic_of_door
 from tocsin.model.identity import MessageId
-from tocsin.model.names import NO_TOPIC, QName, qname
+from tocsin.model.names import NO_TOPIC, QName
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal

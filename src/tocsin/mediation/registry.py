@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from tocsin.mediation.rules import Dialect
+from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.soap import soap
 
 
 def _dialect(module: str) -> Dialect:
@@ -30,3 +31,23 @@ DIALECTS: tuple[Dialect, ...] = tuple(
 BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}
 # Those a consumer can be spoken to in.
 NAMES = tuple(each.name for each in DIALECTS if each.is_soap or each.write)
+
+Operation = tuple[Dialect, Message]
+OPERATIONS: Mapping[str, Operation] = {
+    message.element.clark: (dialect, message)
+    for dialect in DIALECTS
+    for message in dialect.requests
+    if message.element is not None
+}
+# What the tables read from headers, besides WS-Addressing; the name of an id is the same for all dialects.
+HEADERS: soap.Headers = {
+    **soap.HEADERS,
+    **{
+        entry.path[-1].clark: (entry.name, None)
+        for dialect in DIALECTS
+        for message in (dialect.wrapped, dialect.raw)
+        for entry in (message.entries if message else ())
+        if entry.header and entry.path[-1].prefix != "wsa"
+    },
+    **{dialect.identifier.clark: ("identifier", None) for dialect in DIALECTS if dialect.identifier},
+}

@@ -1,14 +1,15 @@
 """The rules as data: for each dialect and message type a table of entries (WS-Messenger s4, the NPC model).
 
-An entry ties a name in the normalised information set to a path in the message. One engine reads the tables: in
-`entries` and `notices` for normalisation, in `writing` and `notices` for customisation. The same table serves the side
-that writes a message and the side that reads it.
+An entry ties a name in the normalised information set to a path in the message. One engine reads the tables: `notices`
+and `templates` for notifications, `entries` for all else. The same table serves the side that writes a message and the
+side that reads it.
 """
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from tocsin.model.identity import Pairs
 from tocsin.model.notification import Notification
@@ -18,22 +19,30 @@ from tocsin.model.subscription import Subscription
 
 if TYPE_CHECKING:
     from tocsin.mediation.operations import Described
-    from tocsin.mediation.soap.writing import Value
+    from tocsin.mediation.soap.entries import Value
 
 
 class Name(Struct, frozen=True, cache_hash=True):
-    """A name as it is written; a local part that begins with `@` is an attribute's."""
+    """A name; a local part that begins with `@` is an attribute's.
+
+    `clark` is how lxml writes it, `tag` how it stands in a message, `declaration` what declares its prefix there.
+    """
 
     prefix: str
     namespace: str
     local: str
+    clark: str = ""
+    tag: bytes = b""
+    declaration: bytes = b""
 
-    @property
-    def clark(self) -> str:
-        return f"{{{self.namespace}}}{self.local}" if self.namespace else self.local
+    def __post_init__(self) -> None:
+        is_prefixed = self.prefix and not self.local.startswith("@")
+        force_setattr(self, "clark", f"{{{self.namespace}}}{self.local}" if self.namespace else self.local)
+        force_setattr(self, "tag", (f"{self.prefix}:{self.local}" if is_prefixed else self.local).encode())
+        force_setattr(self, "declaration", f' xmlns:{self.prefix}="{self.namespace}"'.encode())
 
     def __str__(self) -> str:
-        return f"{self.prefix}:{self.local}" if self.prefix and not self.local.startswith("@") else self.local
+        return self.tag.decode()
 
 
 Path = tuple[Name, ...]

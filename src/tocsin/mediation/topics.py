@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import attrgetter
 from urllib.parse import unquote
 
 from tocsin.markup import xml
-from tocsin.markup.xml import Element
+from tocsin.markup.xml import Element, text_in
 from tocsin.mediation import expressions
-from tocsin.mediation.soap.entries import text_of
 from tocsin.mediation.soap.namespaces import ONVIF_CONCRETE_SET, TOPICS, TOPICS_1_0, TOPICS_1_2
 from tocsin.model import names
 from tocsin.model.content_topic import CONTENT_TOPIC
@@ -45,7 +45,7 @@ IN_1_0 = (f"{TOPICS_1_0}/simple", f"{TOPICS_1_0}/concrete", f"{TOPICS_1_0}/full"
 
 def topic_of(element: Element) -> Topic:
     """The topic a message stands under; whatever other dialect it names, it must be a concrete path."""
-    text = text_of(element)
+    text = text_in(element).strip()
     if dialect_of(element) == expressions.CONTENT_TOPIC:
         return space_topic(text)
     if ":" not in text:
@@ -61,7 +61,7 @@ def content_topic_of(element: Element) -> str:
     """Empty where there is none."""
     said = element.get(_CONTENT)
     if dialect_of(element) == expressions.CONTENT_TOPIC:
-        said = text_of(element)
+        said = text_in(element).strip()
     if not said:
         return ""
     if not _SAYABLE.fullmatch(said):
@@ -113,7 +113,7 @@ def topic_filter(text: str, dialect: str, namespaces: Mapping[str | None, str], 
 @lru_cache(maxsize=4096)
 def topic_element(
     topic: Topic,
-    tag: str = "wsnt:Topic",
+    tag: bytes = b"wsnt:Topic",
     declared: bytes = b"",
     dialects: tuple[str, str, str] = IN_1_3,
     attribute: str = "Dialect",
@@ -121,19 +121,16 @@ def topic_element(
 ) -> bytes:
     """A topic with the prefixes it uses; `declared` is the declaration of the tag's own, where it needs one."""
     prefixes: dict[str, str] = {}
-    path = "/".join(_step(step, prefixes) for step in topic.steps)
-    declared += b"".join(b" xmlns:%b=%b" % (prefix.encode(), xml.attribute(uri)) for uri, prefix in prefixes.items())
+    for step in filter(attrgetter("namespace"), topic.steps):
+        prefixes.setdefault(step.namespace, f"t{len(prefixes)}:")
+    path = "/".join([f"{prefixes.get(step.namespace, '')}{step.local}" for step in topic.steps])
+    declared += b"".join(
+        b" xmlns:%b=%b" % (prefix[:-1].encode(), xml.attribute(uri)) for uri, prefix in prefixes.items()
+    )
     if content:
         declared += b' xmlns:c="%b" c:content=%b' % (SPACES.encode(), xml.attribute(content))
     dialect = dialects[len(topic.steps) > 1]
-    name = tag.encode()
-    return b'<%b%b %b="%b">%b</%b>' % (name, declared, attribute.encode(), dialect.encode(), xml.text(path), name)
-
-
-def _step(step: QName, prefixes: dict[str, str]) -> str:
-    if not step.namespace:
-        return step.local
-    return f"{prefixes.setdefault(step.namespace, f't{len(prefixes)}')}:{step.local}"
+    return b'<%b%b %b="%b">%b</%b>' % (tag, declared, attribute.encode(), dialect.encode(), xml.text(path), tag)
 
 
 def topic_of_door(door: str) -> Topic | None:

@@ -129,7 +129,11 @@ def _side(dimension: Dimension, part: str, at: int) -> Side:
             return _like(part, at)
         case "string":
             return OneOf((_text(part, at),))
-    return _not_empty(dimension, _interval(dimension, part, at), at)
+    side = _interval(dimension, part, at)
+    (low, high), (lowest, highest) = side.closed, dimension.ends
+    if max(low, lowest) > min(high, highest):
+        raise _Wrong(at, f"no point lies in it: {dimension.name} {_range_text(dimension)}")
+    return side
 
 
 def _members(part: str, at: int) -> Iterator[tuple[str, int]]:
@@ -160,13 +164,6 @@ def _interval(dimension: Dimension, part: str, at: int) -> Interval:
     return Interval(first, _number(dimension, high, at + len(low) + 2) if dots else first)
 
 
-def _not_empty(dimension: Dimension, side: Interval, at: int) -> Interval:
-    (low, high), (lowest, highest) = side.closed, dimension.ends
-    if max(low, lowest) > min(high, highest):
-        raise _Wrong(at, f"no point lies in it: {dimension.name} {_range_text(dimension)}")
-    return side
-
-
 def _range_text(dimension: Dimension) -> str:
     if (dimension.low, dimension.high) == (-inf, inf):
         return "has its smaller end first"
@@ -188,27 +185,23 @@ def _coordinate(dimension: Dimension, part: str, at: int) -> Coordinate:
 
 def _number(dimension: Dimension, part: str, at: int) -> float:
     if dimension.kind == "time":
-        return _time(dimension, part, at)
+        found = _DATE_TIME.fullmatch(part)
+        if found is None:
+            raise _Wrong(at, f"{dimension.name} is a time, such as 2030-01-31T12:00:00Z, not {part[:40]!r}")
+        if found[3] is None:
+            raise _Wrong(at + len(part), "a time has a zone: write Z, or an offset such as +01:00")
+        try:
+            when = datetime.fromisoformat(f"{found[1]}.{(found[2] or '').ljust(6, '0')}{found[3]}")
+        except ValueError as problem:
+            raise _Wrong(at, f"there is no such time: {problem}") from None
+        seconds = (when - _EPOCH).total_seconds()
+        if not FIRST_TIME <= seconds <= LAST_TIME:
+            raise _Wrong(at, "in UTC, it is outside the years 1 to 9999")
+        return seconds
     number = float(part) + 0.0 if _NUMBER.fullmatch(part) else inf  # -0 is 0
     if not isfinite(number):
         raise _Wrong(at, f"{dimension.name} is a number, such as 29 or -1.5e3, not {part[:40]!r}")
     return number
-
-
-def _time(dimension: Dimension, part: str, at: int) -> float:
-    found = _DATE_TIME.fullmatch(part)
-    if found is None:
-        raise _Wrong(at, f"{dimension.name} is a time, such as 2030-01-31T12:00:00Z, not {part[:40]!r}")
-    if found[3] is None:
-        raise _Wrong(at + len(part), "a time has a zone: write Z, or an offset such as +01:00")
-    try:
-        when = datetime.fromisoformat(f"{found[1]}.{(found[2] or '').ljust(6, '0')}{found[3]}")
-    except ValueError as problem:
-        raise _Wrong(at, f"there is no such time: {problem}") from None
-    seconds = (when - _EPOCH).total_seconds()
-    if not FIRST_TIME <= seconds <= LAST_TIME:
-        raise _Wrong(at, "in UTC, it is outside the years 1 to 9999")
-    return seconds
 
 
 def _member(dimension: Dimension, part: str, at: int) -> str:
@@ -242,20 +235,16 @@ def _side_text(dimension: Dimension, side: Side) -> str:
         case OneOf(values):
             return "|".join(map(_encoded, values))
         case Interval():
-            return _interval_text(dimension, side)
-
-
-def _interval_text(dimension: Dimension, side: Interval) -> str:
-    low, high = side.low, side.high
-    if (low, high) == (-inf, inf):
-        return "*"
-    if low == -inf:
-        return f"<{'' if side.high_open else '='}{_number_text(dimension, high)}"
-    if high == inf:
-        return f">{'' if side.low_open else '='}{_number_text(dimension, low)}"
-    low, high = _closed(dimension, side)
-    text = _number_text(dimension, low)
-    return text if low == high else f"{text}..{_number_text(dimension, high)}"
+            low, high = side.low, side.high
+            if (low, high) == (-inf, inf):
+                return "*"
+            if low == -inf:
+                return f"<{'' if side.high_open else '='}{_number_text(dimension, high)}"
+            if high == inf:
+                return f">{'' if side.low_open else '='}{_number_text(dimension, low)}"
+            low, high = _closed(dimension, side)
+            text = _number_text(dimension, low)
+            return text if low == high else f"{text}..{_number_text(dimension, high)}"
 
 
 def _closed(dimension: Dimension, side: Interval) -> tuple[float, float]:

@@ -18,7 +18,10 @@ class Match(Struct, frozen=True, array_like=True, gc=False):
 
 
 class Delivery(Struct, frozen=True, array_like=True, gc=False):
-    """One HTTP request to one consumer, complete, with the times at which its notification was accepted and expires."""
+    """One HTTP request to one consumer, complete, with the times at which its notification was accepted and expires.
+
+    `snapshot` names the compiled subscriptions that decided, where Spark did by some.
+    """
 
     match: Match
     at: Position
@@ -29,6 +32,7 @@ class Delivery(Struct, frozen=True, array_like=True, gc=False):
     attempt: int = 0
     when: Instant = Instant(0)
     expires: Instant | None = None
+    snapshot: str | None = None
 
     def is_made(self) -> bool:
         """One that could not be written has no headers, and for a body the reason."""
@@ -46,3 +50,4 @@ class Outcome(Struct, frozen=True, array_like=True, gc=False):
     result: Result
     attempt: int
     detail: str
+    snapshot: str | None = None

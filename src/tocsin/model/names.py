@@ -40,12 +40,6 @@ class Topic(Struct, frozen=True, cache_hash=True):
         return "/".join(map(str, self.steps))
 
 
-def qname(clark: str) -> QName:
-    """`{namespace}local` or `local`, as lxml writes names."""
-    namespace, brace, local = clark.rpartition("}")
-    return QName(namespace[1:], local) if brace else QName("", clark)
-
-
 def qname_in(text: str) -> QName | None:
     """The name in a namespace that `str(QName)` writes as this text; None for any other text."""
     found = _CLARK.fullmatch(text)

@@ -23,11 +23,15 @@ class Accepted(Struct, frozen=True, array_like=True, tag="a", gc=False):
 
 
 class Changed(Struct, frozen=True, array_like=True, tag="c"):
-    """A subscription's new state, whole: subscribed, renewed, paused or ended."""
+    """A subscription's new state, whole: subscribed, renewed, paused or ended.
+
+    `shared` is where it stands in the order of changes that nodes share, if they do.
+    """
 
     at: Position
     when: Instant
     subscription: Subscription
+    shared: int | None = None
 
 
 class Declared(Struct, frozen=True, array_like=True, tag="d"):
@@ -36,6 +40,7 @@ class Declared(Struct, frozen=True, array_like=True, tag="d"):
     at: Position
     when: Instant
     what: Declaration
+    shared: int | None = None
 
 
 Record = Accepted | Changed | Declared

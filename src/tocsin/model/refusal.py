@@ -1,5 +1,8 @@
-"""Refusals: the reasons for which a request is refused. A table of each dialect turns a reason into a fault."""
+"""Refusals: the reasons for which a request is refused, and suggestions for a name that does not exist."""
 
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
+from heapq import nsmallest
 from typing import Literal
 
 from tocsin.model.names import QName
@@ -55,3 +58,26 @@ class Refusal(Exception):
         self.reason: Reason = reason
         self.text = text
         self.about = about
+
+
+SHOWN = 10
+MOST_SEEN, MOST_COMPARED = 5_000, 200  # names; a comparison takes long, a look does not
+LONGEST_COMPARED = 64  # characters
+
+
+def known_names(asked: str, names: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """The nearest first, then some of them, then how many more there are; `shown` is how a name is written."""
+    listed = list(names)
+    known = list(map(shown, listed[:MOST_SEEN]))
+    more = f" and {len(listed) - SHOWN:,} more" if len(listed) > SHOWN else ""
+    return f"{_meant(asked, known)}there are: {', '.join(known[:SHOWN]) or 'none'}{more}"
+
+
+def _meant(asked: str, known: list[str]) -> str:
+    meant = asked[:LONGEST_COMPARED].casefold()
+    folded = {name.casefold(): name for name in known if len(name) <= LONGEST_COMPARED}
+    likely = nsmallest(
+        MOST_COMPARED, folded, key=lambda name: (name[:1] != meant[:1]) * LONGEST_COMPARED + abs(len(name) - len(meant))
+    )
+    close = get_close_matches(meant, likely, n=1)
+    return f"did you mean {folded[close[0]]!r}? " if close else ""

@@ -26,7 +26,17 @@ _CHILD = re.compile(rf"(//?)(?:({_NAME}):(?=[^*.]))?({_NAME}|\*|\.)")
 
 def parse_topic_expression(text: str, dialect: TopicDialect, namespaces: Mapping[str, str]) -> TopicIs:
     """Prefixes are resolved with the namespaces in scope where the expression stood."""
-    return _Reader(text, dialect, namespaces).expression()
+    reader = _Reader(text, dialect, namespaces)
+    if len(text) > LONGEST_TOPIC:
+        raise reader.bad(LONGEST_TOPIC, f"it has {len(text)} characters, {LONGEST_TOPIC} are allowed")
+    paths: list[Path] = []
+    at = 0
+    for part in text.split("|"):
+        if at and dialect in ("simple", "concrete"):
+            raise reader.bad(at - 1, f"the {dialect} dialect has no alternatives")
+        paths += reader.paths(at + len(part) - len(part.lstrip()), at + len(part.rstrip()))
+        at += len(part) + 1
+    return TopicIs(tuple(dict.fromkeys(paths)))
 
 
 def parse_concrete_topic(text: str, namespaces: Mapping[str, str]) -> Topic:
@@ -35,42 +45,50 @@ def parse_concrete_topic(text: str, namespaces: Mapping[str, str]) -> Topic:
     return Topic(tuple(step for step in path if isinstance(step, QName)))
 
 
-class _Reader:
+def written_path(path: Path, prefixes: dict[str, str] | None = None, letter: str = "t") -> str:
+    """In the grammar of Full; what ends in `//` is written with a last `.` (WS-Topics s8.3)."""
+    text, joint = "", ""
+    for step in path:
+        if step == DESCEND:
+            text, joint = f"{text}{DESCEND}", ""
+        else:
+            text, joint = f"{text}{joint}{written_step(step, prefixes, letter)}", "/"
+    return text if joint else f"{text}."
+
+
+def written_step(step: QName | str, prefixes: dict[str, str] | None, letter: str = "t") -> str:
+    """With a prefix, which `prefixes` then has for its namespace; without these as `{namespace}local`."""
+    if isinstance(step, str) or not step.namespace or prefixes is None:
+        return str(step)
+    return f"{prefixes.setdefault(step.namespace, f'{letter}{len(prefixes)}')}:{step.local}"
+
+
+class _Reader(Struct, frozen=True):
     """Parses one topic expression; positions in errors count from 0."""
 
-    def __init__(self, text: str, dialect: TopicDialect, namespaces: Mapping[str, str]) -> None:
-        self._text = text
-        self._dialect = dialect
-        self._namespaces = namespaces
+    text: str
+    dialect: TopicDialect
+    namespaces: Mapping[str, str]
 
-    def expression(self) -> TopicIs:
-        if len(self._text) > LONGEST_TOPIC:
-            raise self._bad(LONGEST_TOPIC, f"it has {len(self._text)} characters, {LONGEST_TOPIC} are allowed")
-        paths: list[Path] = []
-        at = 0
-        for part in self._text.split("|"):
-            if at and self._dialect in ("simple", "concrete"):
-                raise self._bad(at - 1, f"the {self._dialect} dialect has no alternatives")
-            paths += self._paths(at + len(part) - len(part.lstrip()), at + len(part.rstrip()))
-            at += len(part) + 1
-        return TopicIs(tuple(dict.fromkeys(paths)))
-
-    def _paths(self, at: int, end: int) -> list[Path]:
+    def paths(self, at: int, end: int) -> list[Path]:
         """One alternative; `tns://name` is short for two."""
-        root = _ROOT.match(self._text, at, max(at, end))
+        root = _ROOT.match(self.text, at, max(at, end))
         if root is None:
-            raise self._bad(at, "a topic name or * is expected")
+            raise self.bad(at, "a topic name or * is expected")
         heads, tail = self._heads(root), list[QName | str]()
         at = root.end()
         while at < end:
-            child = _CHILD.match(self._text, at, end)
+            child = _CHILD.match(self.text, at, end)
             if child is None:
-                raise self._bad(at, "/ or // and a topic name, * or . is expected")
+                raise self.bad(at, "/ or // and a topic name, * or . is expected")
             tail += self._child(child)
             at = child.end()
             if len(tail) > MOST_STEPS:
-                raise self._bad(at, f"more than {MOST_STEPS} steps")
-        return [_tidy(head + tuple(tail)) for head in heads]
+                raise self.bad(at, f"more than {MOST_STEPS} steps")
+        # `////` says no more than `//`; one form for one meaning keeps equal expressions equal.
+        repeats = (DESCEND, DESCEND)
+        whole = [(*head, *tail) for head in heads]
+        return [tuple(s for at, s in enumerate(path) if path[max(at - 1, 0) : at + 1] != repeats) for path in whole]
 
     def _heads(self, root: re.Match[str]) -> list[Path]:
         prefix, descend, local = root.groups()
@@ -88,10 +106,11 @@ class _Reader:
 
     def _child(self, child: re.Match[str]) -> list[QName | str]:
         axis, prefix, local = child.groups()
-        if self._dialect == "simple":
-            raise self._bad(child.start(), "the simple dialect names root topics only")
-        if axis == "//" and local == "." and self._dialect == "concrete-set":
-            self._must_end(child.end())
+        if self.dialect == "simple":
+            raise self.bad(child.start(), "the simple dialect names root topics only")
+        if axis == "//" and local == "." and self.dialect == "concrete-set":
+            if self.text[child.end() :].lstrip()[:1] not in ("", "|"):
+                raise self.bad(child.end(), "//. ends an alternative")
         elif axis == "//" or local in "*.":
             self._needs_full(child.start())
         steps: list[QName | str] = [DESCEND] if axis == "//" else []
@@ -101,32 +120,23 @@ class _Reader:
             steps.append(QName(self._resolve(child.start(2), prefix) if prefix else "", local))
         return steps
 
-    def _must_end(self, at: int) -> None:
-        if self._text[at:].lstrip()[:1] not in ("", "|"):
-            raise self._bad(at, "//. ends an alternative")
-
     def _needs_full(self, at: int) -> None:
-        if self._dialect != "full":
-            raise self._bad(at, f"the {self._dialect} dialect has no wildcards (*, // and .)")
+        if self.dialect != "full":
+            raise self.bad(at, f"the {self.dialect} dialect has no wildcards (*, // and .)")
 
     def _resolve(self, at: int, prefix: str) -> str:
-        namespace = self._namespaces.get(prefix)
+        namespace = self.namespaces.get(prefix)
         if namespace is None:
-            raise self._bad(at, f"the prefix {prefix!r} is not declared")
+            raise self.bad(at, f"the prefix {prefix!r} is not declared")
         if len(namespace) > LONGEST_NAMESPACE:
-            raise self._bad(at, f"the prefix {prefix!r} stands for more than {LONGEST_NAMESPACE} characters")
+            raise self.bad(at, f"the prefix {prefix!r} stands for more than {LONGEST_NAMESPACE} characters")
         if not NAMESPACE.fullmatch(namespace):
-            raise self._bad(at, f"the prefix {prefix!r} stands for {namespace!r}, which is not a URI")
+            raise self.bad(at, f"the prefix {prefix!r} stands for {namespace!r}, which is not a URI")
         return namespace
 
-    def _bad(self, at: int, why: str) -> Refusal:
-        shown = self._text if len(self._text) <= 80 else self._text[:77] + "..."
+    def bad(self, at: int, why: str) -> Refusal:
+        shown = self.text if len(self.text) <= 80 else self.text[:77] + "..."
         return Refusal("bad-topic-expression", f"topic expression {shown!r}, position {at}: {why}")
-
-
-def _tidy(path: Path) -> Path:
-    """`////` says no more than `//`; one form for one meaning keeps equal expressions equal."""
-    return tuple(step for at, step in enumerate(path) if step != DESCEND or path[at - 1 : at] != (DESCEND,))
 
 
 class DeclaredTopic(Struct, frozen=True):

@@ -1,8 +1,9 @@
 """Decode, normalise, match as of the record, customise: what Spark's Python workers do with the records of the log."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import Protocol
 
 import msgspec
 
@@ -15,12 +16,22 @@ from tocsin.model.delivery import Delivery, Outcome
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.subscription import Subscription
-from tocsin.pipeline.as_of import SubscriptionState
 from tocsin.store.codec import Undecodable, decode, is_change
 from tocsin.store.log.reader import LogReader
 from tocsin.store.past import Along
 
 _decode_outcomes = msgspec.msgpack.Decoder(tuple[Outcome, ...]).decode
+
+
+class Standing(Protocol):
+    """The subscriptions that a record meets, and what was declared by then."""
+
+    flow: Flow
+
+    def bring_to(self, offset: int) -> None: ...
+    def is_first(self, change: Changed) -> bool: ...
+    def known_along(self, start: int, stop: int) -> Along: ...
+    def step(self, offset: int, change: Subscription | Declaration | None) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +40,8 @@ class Failure:
 
     reason: str
     subscription: str | None = None
+    record: bytes | None = None  # where nothing came of all of it
+    item: int | None = None  # the notification's place in its record
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +69,7 @@ class RecordResult:
 
 
 def hop(
-    frames: Iterator[tuple[int, bytes]], standing: SubscriptionState, *, customise: bool, log: LogReader | None = None
+    frames: Iterator[tuple[int, bytes]], standing: Standing, *, customise: bool, log: LogReader | None = None
 ) -> Iterator[RecordResult]:
     """What came of each record, in the order of the log. `log` is where subscriptions find what was before them."""
     first = next(frames, None)
@@ -69,7 +82,19 @@ def hop(
         yield _see(offset, payload, standing, customise)
 
 
-def _catch_up(payload: bytes, standing: SubscriptionState, customise: bool, log: LogReader) -> Iterator[RecordResult]:
+def shared_hop(
+    frames: Iterable[tuple[int, int, bytes]], standing: Standing, *, customise: bool
+) -> Iterator[RecordResult]:
+    """Of records (offset, meets, payload) of several nodes: each meets the changes that its node had applied.
+
+    By these and not by offset, so that the index need not go back and forth: records of one node stay in order.
+    """
+    for offset, meets, payload in sorted(frames, key=lambda frame: frame[1]):
+        standing.bring_to(meets)
+        yield _seen(offset, payload, standing.flow, customise)[0]
+
+
+def _catch_up(payload: bytes, standing: Standing, customise: bool, log: LogReader) -> Iterator[RecordResult]:
     """All of it before anything newer, and never at once in memory."""
     try:
         change = decode(payload)
@@ -81,20 +106,27 @@ def _catch_up(payload: bytes, standing: SubscriptionState, customise: bool, log:
             yield RecordResult(change.at.offset, (told,), late=True)
 
 
-def _see(offset: int, payload: bytes, standing: SubscriptionState, customise: bool) -> RecordResult:
-    change: Subscription | Declaration | None = None
+def _see(offset: int, payload: bytes, standing: Standing, customise: bool) -> RecordResult:
+    seen, change = _seen(offset, payload, standing.flow, customise)
+    standing.step(offset, change)
+    return seen
+
+
+def _seen(
+    offset: int, payload: bytes, flow: Flow, customise: bool
+) -> tuple[RecordResult, Subscription | Declaration | None]:
+    """With what the record changes, if it is a change."""
     try:
         match decode(payload):
             case Changed(subscription=change) | Declared(what=change):
-                return RecordResult(offset)
+                return RecordResult(offset), change
             case Accepted() as record:
+                told = normalise(record)
                 if addressed_to(record) is not None:  # for a pull point alone
-                    return RecordResult(offset, tuple(MatchedNotification(each, ()) for each in normalise(record)))
-                return RecordResult(offset, tuple(_tell(each, standing.flow, customise) for each in normalise(record)))
+                    return RecordResult(offset, tuple(MatchedNotification(each, ()) for each in told)), None
+                return RecordResult(offset, tuple(_tell(each, flow, customise) for each in told)), None
     except Exception as problem:  # one record must not stop all that follow; it is counted and kept with its reason
-        return RecordResult(offset, failed=(Failure(_reason(problem)),))
-    finally:
-        standing.step(offset, change)
+        return RecordResult(offset, failed=(Failure(reason_of(problem), record=payload),)), None
 
 
 def _tell(notification: Notification, flow: Flow, customise: bool) -> MatchedNotification:
@@ -103,7 +135,8 @@ def _tell(notification: Notification, flow: Flow, customise: bool) -> MatchedNot
 
 def _tell_all(notification: Notification, matched: Matched, flow: Flow, customise: bool) -> MatchedNotification:
     wanted, unjudged = tuple(matched.wanted), _unjudged(matched)
-    failed = [Failure(_reason(problem), subscription.id) for subscription, problem in unjudged]
+    item = notification.index
+    failed = [Failure(reason_of(problem), subscription.id, item=item) for subscription, problem in unjudged]
     if not customise:
         return MatchedNotification(notification, wanted, (), tuple(failed))
     deliveries = [unmade(notification, *each) for each in unjudged]
@@ -113,7 +146,7 @@ def _tell_all(notification: Notification, matched: Matched, flow: Flow, customis
         try:
             deliveries.append(flow.deliver(notification, subscription))
         except Exception as problem:
-            failed.append(Failure(_reason(problem), subscription.id))
+            failed.append(Failure(reason_of(problem), subscription.id, item=item))
             deliveries.append(unmade(notification, subscription, problem))
     return MatchedNotification(notification, wanted, tuple(deliveries), tuple(failed))
 
@@ -123,7 +156,7 @@ def _unjudged(matched: Matched) -> list[tuple[Subscription, Undecided]]:
     return [(each, Undecided(reason)) for each, reason in matched.undecided if pulled_by(each) is None]
 
 
-def _reason(problem: Exception) -> str:
+def reason_of(problem: Exception) -> str:
     return f"{type(problem).__name__}: {problem}"
 
 
@@ -132,7 +165,7 @@ def decode_outcomes(payload: bytes) -> tuple[Outcome, ...] | Failure:
     try:
         return _decode_outcomes(payload)
     except msgspec.MsgspecError as problem:
-        return Failure(_reason(Undecodable(f"not outcomes: {problem}")))
+        return Failure(reason_of(Undecodable(f"not outcomes: {problem}")), record=payload)
 
 
 def earlier(

@@ -1,41 +1,78 @@
 """Replays a range of the log as a Spark batch: counts what would be delivered and, on request, delivers it."""
 
-from contextlib import closing
+import uuid
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from tocsin.pipeline import tables
+from tocsin.mediation.times import instant
+from tocsin.model.refusal import Refusal
 from tocsin.pipeline.batch import BatchResult, publish, work
 from tocsin.pipeline.errors import PipelineError, sentence
+from tocsin.pipeline.frames import read_log, read_table
+from tocsin.pipeline.progress import Progress, job_session
+from tocsin.pipeline.ranges import check_as_of, log_range
 from tocsin.pipeline.run import delivers, owned
-from tocsin.pipeline.session import LOCAL, session
-from tocsin.pipeline.source import NAME
-from tocsin.pipeline.tables import DELIVERIES, ERRORS, MATCHES, NOTIFICATIONS
+from tocsin.pipeline.session import HERE, SparkSettings
+from tocsin.pipeline.state.publisher import StatePublisher
+from tocsin.pipeline.tables.location import located
+from tocsin.pipeline.tables.schemas import DELIVERIES, MATCHES, NOTIFICATIONS, QUARANTINE
+from tocsin.pipeline.tables.storage import Storage
 from tocsin.pipeline.task import Task
 from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
+from tocsin.store.past import first_since
 from tocsin.store.places import LOG, OUTCOMES, Places
+
+PAIR = ("log_offset", "item", "subscription")
+EXAMPLES = 20
 
 
 @dataclass(frozen=True)
 class ReplaySettings:
     """Records from `start` up to `stop`, by default all that are kept.
 
-    A record meets the subscriptions of its time; with `current` those of today, as if they had always been there.
-    A replay that was delivered is not delivered a second time, unless `again` is another number.
+    A record meets the subscriptions and declarations of its time; with `as_of` those of that record, as if they had
+    always been there. A replay that was delivered is not delivered a second time, unless `again` is another number.
+    With `diff` it is compared with the table of matches.
     """
 
     data: Path
     start: int | None = None
     stop: int | None = None
     deliver: bool = False
-    current: bool = False
+    as_of: int | None = None
     again: int = 0
-    master: str = LOCAL
+    diff: bool = False
+    spark: SparkSettings = HERE
+    storage: Storage | None = None
+
+    @property
+    def tables(self) -> Storage:
+        return self.storage or located(self.data)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Pairs of a notification and a subscription on one side only: how many of each subscription, and a few."""
+
+    count: int
+    by_subscription: dict[str, int]
+    examples: list[tuple[int, int, str]]  # offset, place in the record, subscription
+
+
+@dataclass(frozen=True)
+class Compared:
+    """`new` would be matched and was not; `gone` was and would not be."""
+
+    new: Difference
+    gone: Difference
 
 
 @dataclass(frozen=True)
@@ -52,6 +89,7 @@ class Replayed:
     by_subscription: dict[str, int]
     batch: int | None = None
     published: bool | None = None
+    diff: Compared | None = None
 
 
 @dataclass(frozen=True)
@@ -61,11 +99,11 @@ class _Range:
     frozen_at: int | None
 
 
-def replay(settings: ReplaySettings) -> Replayed:
+def replay(settings: ReplaySettings, progress: Progress | None = None) -> Replayed:
     log = Places(settings.data).spark_log
     try:
         _range(settings)  # what is wrong with it need not wait for Spark
-        with TemporaryDirectory() as scratch, session(log, Path(scratch) / "spark", settings.master) as spark:
+        with job_session(log, settings.spark, progress) as spark:
             return replay_on(spark, settings)
     except Exception as problem:
         raise PipelineError(sentence(problem, log)) from problem
@@ -73,27 +111,67 @@ def replay(settings: ReplaySettings) -> Replayed:
 
 def replay_on(spark: SparkSession, settings: ReplaySettings) -> Replayed:
     data, asked = settings.data.absolute(), _range(settings)
-    if not settings.deliver:
-        return _replayed(asked, _work(spark, data, asked, Task(data, 0, frozenset())))
-    batch = _batch_id(asked, settings.again)
-    with owned(data, "replay"), closing(Outbox.open(Places(data).outbox)) as outbox:
-        tables.clear(data, batch, DELIVERIES)
-        found = _work(spark, data, asked, Task(data, batch, frozenset({DELIVERIES})))
+    with ExitStack() as stack:
+        if settings.deliver:
+            stack.enter_context(owned(data, "replay"))
+        rows = Storage.at(
+            stack.enter_context(TemporaryDirectory(dir=data))
+        )  # of a replay: beside the tables, not in them
+        found = _work(spark, data, asked, settings, rows)
+        where = f"log_offset >= {asked.start} AND log_offset < {asked.stop}"
+        diff = compared(spark, settings.tables, rows, found, where=where) if settings.diff else None
+        if not settings.deliver:
+            return _replayed(asked, found, diff=diff)
+        batch, outbox = _batch_id(asked, settings.again), Outbox.open(Places(data).outbox)
+        stack.callback(outbox.close)
         # No progress through the log, or retention would go by it.
-        published = publish(outbox, data, batch, found, {LOG: 0, OUTCOMES: 0})
-    return _replayed(asked, found, batch, published)
+        due = replace(found, parts=[part for part in found.parts if part.table == DELIVERIES])
+        published = publish(outbox, rows, batch, due, {LOG: 0, OUTCOMES: 0})
+        return _replayed(asked, found, batch, published, diff)
+
+
+def compared(
+    spark: SparkSession,
+    tables: Storage,
+    rows: Storage,
+    found: BatchResult,
+    pair: Sequence[str] = PAIR,
+    where: str | None = None,
+) -> Compared:
+    """The pairs of the replay beside those of the table, or of a part of it."""
+    files = [f"{rows.table(MATCHES)}/{part.path}" for part in found.parts if part.table == MATCHES]
+    again = spark.read.parquet(*files) if files else read_table(spark, MATCHES, rows)
+    before = read_table(spark, MATCHES, tables)
+    before = before if where is None else before.where(where)
+    then, now = (frame.select(*pair).distinct().cache() for frame in (before, again))
+    return Compared(_difference(now.exceptAll(then)), _difference(then.exceptAll(now)))
+
+
+def _difference(rows: DataFrame) -> Difference:
+    rows = rows.cache()
+    counts = {row["subscription"]: int(row["count"]) for row in rows.groupBy("subscription").count().collect()}
+    examples = [(row["log_offset"], row["item"], row["subscription"]) for row in rows.orderBy(*PAIR).take(EXAMPLES)]
+    return Difference(sum(counts.values()), dict(sorted(counts.items())), examples)
+
+
+def offset_named(data: Path, text: str) -> int:
+    """The record that is meant by an offset, or by a time such as 2026-03-01T12:00:00Z: the first accepted then."""
+    if text.isdecimal():
+        return int(text)
+    try:
+        when = instant(text)
+    except Refusal as problem:
+        raise PipelineError(f"{text!r} is neither an offset nor a time such as 2026-03-01T12:00:00Z") from problem
+    with closing(LogReader(Places(data).log(LOG))) as reader:
+        return first_since(reader, when)
 
 
 def _range(settings: ReplaySettings) -> _Range:
     delivers(settings.data, settings.deliver)
-    reader = LogReader(Places(settings.data).log(LOG))
-    with closing(reader):
-        first, end = reader.start(), reader.end()
-    start = first if settings.start is None else settings.start
-    stop = end if settings.stop is None else settings.stop
-    if not first <= start <= stop <= end:
-        raise PipelineError(f"the log has records {first} up to {end}, not {start} up to {stop}")
-    return _Range(start, stop, end if settings.current else None)
+    start, stop = log_range(settings.data, settings.start, settings.stop)
+    if settings.as_of is not None:
+        check_as_of(settings.data, settings.as_of)
+    return _Range(start, stop, settings.as_of)
 
 
 def _batch_id(asked: _Range, again: int) -> int:
@@ -102,24 +180,36 @@ def _batch_id(asked: _Range, again: int) -> int:
     return -1 - (int.from_bytes(digest) >> 1)
 
 
-def _work(spark: SparkSession, data: Path, asked: _Range, task: Task) -> BatchResult:
-    parts = spark.sparkContext.defaultParallelism
-    options = {"data": str(data), "start": str(asked.start), "stop": str(asked.stop), "parts": str(parts)}
-    frame = spark.read.format(NAME).options(**options).load()
-    return work(frame, replace(task, customise=True, frozen_at=asked.frozen_at, by_subscription=True))
-
-
-def _replayed(asked: _Range, found: BatchResult, batch: int | None = None, published: bool | None = None) -> Replayed:
-    counted = found.counted
-    return Replayed(
-        start=asked.start,
-        stop=asked.stop,
-        records=counted["records"],
-        notifications=counted[NOTIFICATIONS],
-        matches=counted[MATCHES],
-        deliveries=counted[DELIVERIES],
-        errors=counted[ERRORS],
-        by_subscription=dict(sorted(found.by_subscription.items())),
-        batch=batch,
-        published=published,
+def _work(spark: SparkSession, data: Path, asked: _Range, settings: ReplaySettings, rows: Storage) -> BatchResult:
+    """What it is compared by is in files whatever its number, for Spark to read."""
+    frame = read_log(spark, data, asked.start, asked.stop)
+    tables = frozenset(
+        name for name, asked_for in ((DELIVERIES, settings.deliver), (MATCHES, settings.diff)) if asked_for
     )
+    storage, frozen_at = settings.tables, asked.frozen_at
+    with StatePublisher(data, storage, f"replay-{uuid.uuid4()}") as publisher:
+        state = publisher.publish(asked.start) if frozen_at is None else publisher.publish_frozen(frozen_at)
+        task = Task(Places(data).log(), storage, state, tables, customise=True, by_subscription=True, written=rows)
+        return work(frame, replace(task, inline=0) if settings.diff else task)
+
+
+def _replayed(
+    asked: _Range,
+    found: BatchResult,
+    batch: int | None = None,
+    published: bool | None = None,
+    diff: Compared | None = None,
+) -> Replayed:
+    return Replayed(asked.start, asked.stop, **counts_of(found), batch=batch, published=published, diff=diff)
+
+
+def counts_of(found: BatchResult) -> dict[str, Any]:
+    counted = found.counted
+    return {
+        "records": counted["records"],
+        "notifications": counted[NOTIFICATIONS],
+        "matches": counted[MATCHES],
+        "deliveries": counted[DELIVERIES],
+        "errors": counted[QUARANTINE],
+        "by_subscription": dict(sorted(found.by_subscription.items())),
+    }

@@ -1,19 +1,24 @@
 """A Spark session that starts quickly, keeps quiet and cleans up after itself."""
 
 import os
-import shlex
 import shutil
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from tocsin.pipeline.source import LogSource
+from tocsin.pipeline.connect import connected
+from tocsin.pipeline.errors import PipelineError
+from tocsin.pipeline.sources import register
 
-LOCAL = "local[*]"
+LOCAL = "local[*,4]"  # a task is tried so often, as on a cluster; Spark's own way here is once
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -32,52 +37,108 @@ _SETTINGS = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
 }
+# Workers of a busy cluster may take longer to begin than the 15 s that Spark gives them.
+_ON_A_CLUSTER = {"spark.python.authenticate.socketTimeout": "180s"}
 _ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 
 
+_STANDALONE = "spark://"
+ANSWER_SECONDS = 5.0  # for each of several masters
+WORKER = "tocsin-worker"  # beside the Python that runs us, on every machine of a cluster
+
+
+@dataclass(frozen=True)
+class SparkSettings:
+    """Where a job runs. What `conf` says wins over our own settings, and so does what `spark-submit` was told.
+
+    `master` None is that of `spark-submit`, else this machine. `remote` is a Connect server, which has a master and
+    settings of its own.
+    """
+
+    master: str | None = None
+    conf: tuple[tuple[str, str], ...] = ()
+    ui: bool = False
+    remote: str | None = None
+
+    def settings(self, scratch: Path, submitted: Mapping[str, str]) -> dict[str, str]:
+        master = self.master or submitted.get("spark.master", LOCAL)
+        ours = _SETTINGS | (_ON_THIS_MACHINE if master.startswith("local") else _ON_A_CLUSTER)
+        ours |= {"spark.local.dir": str(scratch), "spark.sql.warehouse.dir": str(scratch / "warehouse")}
+        ours |= {"spark.ui.enabled": "true"} if self.ui else {}
+        ours["spark.executorEnv.TOCSIN_PATH"] = os.environ.get("PYTHONPATH", "")
+        return {"spark.app.name": "tocsin", **ours, **submitted, "spark.master": master, **dict(self.conf)}
+
+
+HERE = SparkSettings()
+
+
 @contextmanager
-def session(log: Path, scratch: Path, master: str = LOCAL) -> Iterator[SparkSession]:
+def session(log: Path, scratch: Path, spark: SparkSettings = HERE) -> Iterator[SparkSession]:
     """What Spark has to say goes to the file `log`, not to the caller's streams."""
+    if spark.remote is not None:
+        with connected(spark.remote, dict(spark.conf)) as remote:
+            yield remote
+        return
+    check_answers(spark.settings(scratch, _submitted())["spark.master"])
     scratch = scratch.absolute()
     shutil.rmtree(scratch, ignore_errors=True)  # of a job that was killed
     scratch.mkdir(parents=True)
-    with _streams_into(log), _workers_run(_python(scratch) if master.startswith("local") else Path(sys.executable)):
-        spark = _builder(scratch, master).getOrCreate()
+    with _streams_into(log), _workers_run(worker()):
+        builder = SparkSession.builder
+        for key, value in spark.settings(scratch, _submitted()).items():
+            builder = builder.config(key, value)
+        opened = builder.getOrCreate()
     try:
-        spark.sparkContext.setLogLevel("ERROR")
-        spark.dataSource.register(LogSource)
-        yield spark
+        opened.sparkContext.setLogLevel("ERROR")
+        register(opened)
+        yield opened
     finally:
         with suppress(Py4JError, OSError):  # the JVM may be gone already
-            spark.stop()
+            opened.stop()
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _builder(scratch: Path, master: str) -> SparkSession.Builder:
-    settings = _SETTINGS | (_ON_THIS_MACHINE if master.startswith("local") else {})
-    settings["spark.local.dir"] = str(scratch)
-    settings["spark.sql.warehouse.dir"] = str(scratch / "warehouse")
-    builder = SparkSession.builder.master(master).appName("tocsin")
-    for key, value in settings.items():
-        builder = builder.config(key, value)
-    return builder
+def check_answers(master: str) -> None:
+    """That somebody listens where a standalone master should be. Spark itself asks for a minute, and then says
+    something else."""
+    if not master.startswith(_STANDALONE) or any(map(_listens, master.removeprefix(_STANDALONE).split(","))):
+        return
+    raise PipelineError(
+        f"no Spark master answers at {master}: start one there, or name the right one with --master; without it"
+        " Spark runs on this machine"
+    )
 
 
-def _python(scratch: Path) -> Path:
-    """Python with the caller's path. Spark puts its own PySpark first, a zip without byte code: a second a worker."""
-    path = shlex.quote(os.environ.get("PYTHONPATH", ""))
-    script = scratch / "python"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH={path} exec {shlex.quote(sys.executable)} "$@"\n', "utf-8")
-    script.chmod(0o700)
-    return script
+def _listens(address: str) -> bool:
+    try:
+        place = urlsplit(f"//{address}")
+        with socket.create_connection((place.hostname or "", place.port or 7077), timeout=ANSWER_SECONDS):
+            return True
+    except (OSError, ValueError):
+        return False
+
+
+def worker() -> Path:
+    """What starts Python on the executors: with the caller's path, where Spark would put its own PySpark first, a zip
+    without byte code, which costs a second a worker and on a busy cluster all of its patience."""
+    found = Path(sys.executable).with_name(WORKER)
+    return found if found.exists() else Path(sys.executable)
+
+
+def _submitted() -> dict[str, str]:
+    """What `spark-submit` was told; it started the JVM before us."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
 
 
 @contextmanager
 def _workers_run(python: Path) -> Iterator[None]:
     """Spark looks for its workers' Python in the environment, once."""
     names = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
-    kept = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, str(python)))
+    kept = {name: os.environ.get(name) for name in (*names, "TOCSIN_PATH")}
+    os.environ.update({name: str(python) for name in names} | {"TOCSIN_PATH": os.environ.get("PYTHONPATH", "")})
     try:
         yield
     finally:

@@ -15,7 +15,17 @@ from tocsin.store.log.segment import segment_firsts, segment_path
 from tocsin.store.places import LOG, OUTCOMES, Places
 
 NAME = "tocsin-log"
-SCHEMA = pa.schema([("log", pa.string()), ("offset", pa.int64()), ("payload", pa.binary())])
+# `meets` is how many changes a record meets: in a log of one node those before it, in a shared one those it says.
+COLUMNS = "log string, partition int, offset bigint, meets bigint, payload binary"
+SCHEMA = pa.schema(
+    [
+        ("log", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("meets", pa.int64()),
+        ("payload", pa.binary()),
+    ]
+)
 
 _CHUNK_ROWS = 1_000
 _CHUNK_BYTES = 4 << 20
@@ -23,11 +33,11 @@ Offsets = dict[str, int]
 
 
 class Span(InputPartition):  # type: ignore[misc]
-    """A range of one log, for one task."""
+    """A range of one partition of a log, for one task."""
 
-    def __init__(self, log: str, start: int, stop: int) -> None:
-        super().__init__((log, start, stop))
-        self.log, self.start, self.stop = log, start, stop
+    def __init__(self, log: str, start: int, stop: int, partition: int = 0) -> None:
+        super().__init__((log, start, stop, partition))
+        self.log, self.start, self.stop, self.partition = log, start, stop, partition
 
 
 def spans(log: str, start: int, stop: int, parts: int, least: int) -> list[Span]:
@@ -70,9 +80,8 @@ def read_span(data: Path, span: Span) -> Iterator[pa.RecordBatch]:
 
 def _batch(log: str, rows: Sequence[tuple[int, bytes]]) -> pa.RecordBatch:
     offsets, payloads = zip(*rows, strict=True)
-    return pa.RecordBatch.from_arrays(
-        [pa.array([log] * len(rows)), pa.array(offsets), pa.array(payloads)], schema=SCHEMA
-    )
+    where = [pa.repeat(log, len(rows)), pa.repeat(pa.scalar(0, pa.int32()), len(rows)), pa.array(offsets)]
+    return pa.RecordBatch.from_arrays([*where, where[-1], pa.array(payloads)], schema=SCHEMA)
 
 
 class _Options:
@@ -82,10 +91,19 @@ class _Options:
         self.data = Path(options["data"])
         self.rows = int(options.get("rows", 5_000))
         self.bytes = int(options.get("bytes", 64 << 20))
-        self.parts = int(options.get("parts", 1))
+        self._parts = int(options.get("parts", 1))
+        self._parts_file = options.get("parts_file")
         self.least = int(options.get("least", 200))
         self.start = int(options.get("start", 0))
         self.stop = int(options.get("stop", 0))
+
+    @property
+    def parts(self) -> int:
+        """As many as there are cores now: executors of a cluster come and go, and the file is kept up with them."""
+        try:
+            return int(Path(self._parts_file).read_text("utf-8")) if self._parts_file else self._parts
+        except (OSError, ValueError):
+            return self._parts
 
 
 class LogStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
@@ -158,7 +176,7 @@ class LogSource(DataSource):  # type: ignore[misc]
         return NAME
 
     def schema(self) -> str:
-        return "log string, offset bigint, payload binary"
+        return COLUMNS
 
     def reader(self, schema: object) -> LogRange:  # noqa: ARG002
         return LogRange(_Options(dict(self.options)))

@@ -1,58 +1,52 @@
 """How far the pipeline is, read from its files without starting Spark."""
 
-import json
+from collections import Counter
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
-from tocsin.pipeline import tables
-from tocsin.pipeline.as_of import open_store
-from tocsin.pipeline.source import Offsets
-from tocsin.store.log.reader import LogReader
-from tocsin.store.outbox import Batch, Outbox
-from tocsin.store.places import LOG, OUTCOMES, Places
+from msgspec.structs import asdict, replace
+
+from tocsin.pipeline.state.publisher import open_store
+from tocsin.pipeline.tables import parts, reading
+from tocsin.pipeline.tables.location import located
+from tocsin.pipeline.tables.schemas import KEPT
+from tocsin.pipeline.tables.storage import Storage
+from tocsin.store.outbox import Outbox
+from tocsin.store.pipeline_figures import PipelineFigures, pipeline_figures
+from tocsin.store.places import Places
+from tocsin.store.shared.address import SharedLog
 
 
-@dataclass(frozen=True)
-class Status:
-    """`lag` is what is durable and in no published batch yet; `last` when the last batch was published, in ns."""
+class Status(PipelineFigures, frozen=True, kw_only=True):
+    """With the rows of each table, those too that wait to be committed."""
 
-    batches: int
-    rows: int
-    deliveries: int
-    replays: int
-    end: Offsets
-    lag: Offsets
     tables: dict[str, int]
-    last: int | None
 
 
-def status(data: Path) -> Status:
+def status(data: Path, storage: Storage | None = None, shared: SharedLog | None = None) -> Status:
+    """`shared` is for its options; that a job reads one, its directory says."""
     store, _ = open_store(data)
+    known = store.meta("shared")
     store.close()
-    published = _published(data)
-    streamed = [each for each in published if each.id >= 0]
-    end: Offsets = json.loads(streamed[-1].end) if streamed else {LOG: 0, OUTCOMES: 0}
-    committed = {each.id for each in streamed}
-    return Status(
-        batches=len(streamed),
-        rows=sum(each.rows for each in streamed),
-        deliveries=sum(each.deliveries for each in published),
-        replays=len(published) - len(streamed),
-        end=end,
-        lag={name: max(0, _durable(data, name) - stop) for name, stop in end.items()},
-        tables={name: tables.count(data, name, committed) for name in tables.KEPT},
-        last=max((each.when for each in published), default=None),
-    )
+    shared = shared or (None if known is None else SharedLog.parse(known))
+    storage, waiting = storage or located(data), _staged(data)
+    tables = {name: reading.count(storage, name) + waiting[name] for name in KEPT}
+    figures = pipeline_figures(data) if shared is None else _in_shared(data, pipeline_figures(data), shared)
+    return Status(**asdict(figures), tables=tables)
 
 
-def _published(data: Path) -> list[Batch]:
-    if not Places(data).outbox.exists():
-        return []
-    with closing(Outbox.open(Places(data).outbox, read_only=True)) as outbox:
-        return outbox.batches()
+def _in_shared(data: Path, figures: PipelineFigures, shared: SharedLog) -> PipelineFigures:
+    from tocsin.pipeline.shared import status as shared_status
+
+    end = shared_status.planned(Places(data).checkpoint, figures.batches - 1)
+    return replace(figures, lag=shared_status.lag(shared, end), lag_seconds=shared_status.waits(shared, end))
 
 
-def _durable(data: Path, name: str) -> int:
-    with closing(LogReader(Places(data).log(name))) as reader:
-        return reader.end()
+def _staged(data: Path) -> Counter[str]:
+    """How many rows of published batches wait to be committed to their tables."""
+    waiting: Counter[str] = Counter()
+    if Places(data).outbox.exists():
+        with closing(Outbox.open(Places(data).outbox)) as outbox:
+            for part in map(parts.decode, (data for _, data in outbox.staged())):
+                waiting[part.table] += part.rows
+    return waiting

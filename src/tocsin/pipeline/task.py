@@ -1,22 +1,31 @@
 """One task of a batch: runs the hop over its records, writes rows into tables, returns one row of counts."""
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark import TaskContext
+from msgspec.structs import replace
 
 from tocsin.model.delivery import Outcome
 from tocsin.model.notification import Notification
-from tocsin.pipeline.as_of import SubscriptionState, as_of, frozen
-from tocsin.pipeline.hop import Failure, MatchedNotification, RecordResult, decode_outcomes, hop
-from tocsin.pipeline.tables import DELIVERIES, ERRORS, HISTORY, KEPT, MATCHES, NOTIFICATIONS, PartWriter, Row
+from tocsin.pipeline.hop import Failure, MatchedNotification, RecordResult, decode_outcomes, hop, shared_hop
+from tocsin.pipeline.state.published import Published
+from tocsin.pipeline.state.standing import standing
+from tocsin.pipeline.tables.parts import INLINE_BYTES, Part, PartWriter, Row, encode
+from tocsin.pipeline.tables.schemas import DELIVERIES, HISTORY, KEPT, MATCHES, NOTIFICATIONS, QUARANTINE
+from tocsin.pipeline.tables.storage import Storage
+from tocsin.store.blocks import Block, BlockWriter
 from tocsin.store.log.reader import LogReader
-from tocsin.store.outbox import encoded
-from tocsin.store.places import LOG, OUTCOMES, Places
+from tocsin.store.places import LOG, OUTCOMES
+from tocsin.store.shared.address import SharedLog
+
+if TYPE_CHECKING:
+    from tocsin.store.shared.outbox_topic import OutboxWriter
 
 RECORDS = "records"
 
@@ -27,57 +36,79 @@ class Sink:
 
     part: PartWriter
     tables: frozenset[str]
+    now: int  # in microseconds
+    snapshot: str | None = None
+    outbox: "OutboxWriter | None" = None  # where deliveries go, if not into rows
+    source: str = LOG
+    sent_as: str = ""
     counted: Counter[str] = field(default_factory=Counter)
     by_subscription: Counter[str] = field(default_factory=Counter)
+    blocks: BlockWriter = field(default_factory=BlockWriter)
 
-    def add(self, table: str, row: Row, size: int = 0) -> None:
+    def add(self, table: str, row: Row, offset: int, time: int, size: int = 0) -> None:
         self.counted[table] += 1
         if table in self.tables:
-            self.part.add(table, row, size)
+            self.part.add(table, (row,), offset, time, size)
 
     def add_seen(self, seen: RecordResult) -> None:
-        if seen.late:  # the record and its notifications have their rows
-            for told in seen.told:
-                self._add_matched(told)
-            return
-        self.counted[RECORDS] += 1
-        for failed in seen.failed:
-            self._add_failed(LOG, seen.offset, failed)
+        if not seen.late:  # else the record and its notifications have their rows
+            self.counted[RECORDS] += 1
+            for failed in seen.failed:
+                self._add_failed(seen.offset, failed)
         for told in seen.told:
-            self._add_told(told)
+            said = told.notification
+            if not seen.late:
+                self.add(
+                    NOTIFICATIONS, notification_row(said), said.at.offset, said.when // 1_000, len(said.payload.data)
+                )
+            self.add_matched(told)
 
     def add_outcomes(self, offset: int, outcomes: tuple[Outcome, ...] | Failure) -> None:
         self.counted[RECORDS] += 1
         if isinstance(outcomes, Failure):
-            self._add_failed(OUTCOMES, offset, outcomes)
+            self._add_failed(offset, outcomes)
             return
         for outcome in outcomes:
-            self.add(HISTORY, _history_row(outcome))
+            self.add(HISTORY, _history_row(outcome), outcome.at.offset, outcome.when // 1_000)
 
-    def _add_told(self, told: MatchedNotification) -> None:
+    def add_matched(self, told: MatchedNotification) -> None:
         said = told.notification
-        self.add(NOTIFICATIONS, _notification_row(said), len(said.payload.data))
-        self._add_matched(told)
-
-    def _add_matched(self, told: MatchedNotification) -> None:
-        said = told.notification
-        for subscription in told.matched:
-            self.add(MATCHES, (said.id, *_place(said), subscription.id, said.when // 1_000))
-        for delivery in told.deliveries:
-            self.add(DELIVERIES, encoded(delivery), len(delivery.body))
+        offset, time = said.at.offset, said.when // 1_000
+        self.counted[MATCHES] += len(told.matched)
+        if told.matched and MATCHES in self.tables:
+            which, decided = (said.id, *_place(said)), (self.snapshot, time)
+            self.part.add(MATCHES, [(*which, each.id, *decided) for each in told.matched], offset, time)
+        deliveries = told.deliveries
+        if self.snapshot is not None:
+            deliveries = tuple(replace(each, snapshot=self.snapshot) for each in deliveries)
+        self.counted[DELIVERIES] += len(deliveries)
+        if self.outbox is not None:
+            self.outbox.send(f"{self.sent_as}{self.source}/{said.at.node}", offset, said.index, deliveries)
+        elif DELIVERIES in self.tables:
+            self._leave(self.blocks.add(deliveries))
         for failed in told.failed:
-            self._add_failed(LOG, said.at.offset, failed)
+            self._add_failed(offset, failed)
         self.by_subscription.update(each.id for each in told.matched)
 
-    def _add_failed(self, log: str, offset: int, failed: Failure) -> None:
-        self.add(ERRORS, (log, offset, failed.subscription, failed.reason))
+    def finished(self) -> list[Part]:
+        """When all is added."""
+        self._leave(self.blocks.rest())
+        return self.part.parts()
+
+    def _leave(self, blocks: Iterable[Block]) -> None:
+        for each in blocks:
+            self.part.add(DELIVERIES, (each,), 0, 0, len(each.data))
+
+    def _add_failed(self, offset: int, failed: Failure) -> None:
+        row = (self.source, offset, failed.subscription, self.now, failed.reason, failed.record, failed.item)
+        self.add(QUARANTINE, row, offset, self.now, len(failed.record or b""))
 
 
 def _place(value: Notification | Outcome) -> tuple[str, int, int]:
     return value.at.node, value.at.offset, value.index
 
 
-def _notification_row(said: Notification) -> Row:
+def notification_row(said: Notification) -> Row:
     kind = None if said.type is None else str(said.type)
     words = (said.dialect, said.producer, str(said.topic), kind, said.attributes)
     payload = (said.payload.media_type, said.payload.data)
@@ -86,7 +117,7 @@ def _notification_row(said: Notification) -> Row:
 
 def _history_row(outcome: Outcome) -> Row:
     match = outcome.match
-    came = (outcome.when // 1_000, outcome.result, outcome.attempt, outcome.detail)
+    came = (outcome.when // 1_000, outcome.result, outcome.attempt, outcome.detail, outcome.snapshot)
     return (match.notification, match.subscription, *_place(outcome), *came)
 
 
@@ -95,63 +126,99 @@ RESULT = pa.schema(
     [
         ("log", pa.string()),
         ("stop", pa.int64()),
+        ("meets", pa.int64()),  # the least of its records
         *((name, pa.int64()) for name in COUNTS),
         ("by_subscription", pa.map_(pa.string(), pa.int64())),
+        ("parts", pa.list_(pa.binary())),
     ]
 )
-Frames = Iterator[tuple[int, bytes]]
+Frames = Iterator[tuple[int, int, bytes]]  # offset, what it meets, payload
 
 
 @dataclass(frozen=True)
 class Task:
     """A function for `mapInArrow` with all it needs; it travels to the workers.
 
-    `tables` are those to write; with `customise` what would be sent is made too. `frozen_at` is for a replay that asks
-    what the subscriptions as of that record would get.
+    `tables` are those to write; with `customise` what would be sent is made too. `state` is what the driver published
+    of subscriptions and declarations, and all that a task knows of them.
     """
 
-    data: Path
-    batch: int
+    log: Path
+    storage: Storage
+    state: Published
     tables: frozenset[str]
     customise: bool = False
-    frozen_at: int | None = None
     by_subscription: bool = False
+    written: Storage | None = None  # where rows go, if not beside the state
+    inline: int = INLINE_BYTES
+    shared: SharedLog | None = None  # in place of the log
+    sent_as: str = ""  # what a job that is none of the stream's puts before the marks of what it sends
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A task's records are of one log and in order."""
         first = next(batches, None)
         if first is None or not first.num_rows:
             return
-        log = first.column(0)[0].as_py()
-        with PartWriter(self.data, self.batch, TaskContext.get().partitionId()) as part:
-            sink = Sink(part, self.tables)
+        log, partition, meets = (first.column(name)[0].as_py() for name in ("log", "partition", "meets"))
+        writer = PartWriter(self.written or self.storage, self.inline)
+        sink = Sink(writer, self.tables, time.time_ns() // 1_000, self.state.digest)
+        if self.shared is None:
+            sink.source = log
             stop = self._keep(log, _frames(first, batches), sink)
-        yield self._result(log, stop, sink)
+        else:
+            sink.source = f"{log}/{partition}"
+            stop, meets = self._keep_shared(log, list(_frames(first, batches)), sink)
+        yield self._result(sink.source, stop, meets, sink, sink.finished())
 
     def _keep(self, log: str, frames: Frames, sink: Sink) -> int:
         offset = -1
         if log == LOG:
-            with closing(LogReader(Places(self.data).log(LOG))) as reader:
-                for seen in hop(frames, self._standing(), customise=self.customise, log=reader):
+            met, records = standing(self.storage, self.state), ((offset, payload) for offset, _, payload in frames)
+            with closing(LogReader(self.log)) as reader:
+                for seen in hop(records, met, customise=self.customise, log=reader):
                     sink.add_seen(seen)
                     offset = seen.offset
         else:
-            for offset, payload in frames:
+            for offset, _, payload in frames:
                 sink.add_outcomes(offset, decode_outcomes(payload))
         return offset + 1
 
-    def _standing(self) -> SubscriptionState:
-        return as_of(self.data) if self.frozen_at is None else frozen(self.data, self.frozen_at)
+    def _keep_shared(self, log: str, frames: Sequence[tuple[int, int, bytes]], sink: Sink) -> tuple[int, int]:
+        """Deliveries are in the shared outbox when this returns."""
+        if log == OUTCOMES:
+            return self._keep(log, iter(frames), sink), 0
+        assert self.shared is not None
+        if DELIVERIES in self.tables:
+            sink.outbox, sink.sent_as = _outbox_writer(self.shared), self.sent_as
+        for seen in shared_hop(frames, standing(self.storage, self.state), customise=self.customise):
+            sink.add_seen(seen)
+        if sink.outbox is not None:
+            sink.outbox.flush()
+        return frames[-1][0] + 1, min(meets for _, meets, _ in frames)
 
-    def _result(self, log: str, stop: int, sink: Sink) -> pa.RecordBatch:
+    def _result(self, log: str, stop: int, meets: int, sink: Sink, parts: list[Part]) -> pa.RecordBatch:
         counted = {name: sink.counted[name] for name in COUNTS}
         by_subscription = list(sink.by_subscription.items()) if self.by_subscription else []
-        row = {"log": log, "stop": stop, **counted, "by_subscription": by_subscription}
+        written = [encode(each) for each in parts]
+        row = {
+            "log": log,
+            "stop": stop,
+            "meets": meets,
+            **counted,
+            "by_subscription": by_subscription,
+            "parts": written,
+        }
         return pa.RecordBatch.from_pylist([row], schema=RESULT)
 
 
 def _frames(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Frames:
     batch: pa.RecordBatch | None = first
     while batch is not None:
-        yield from zip(batch.column(1).to_pylist(), batch.column(2).to_pylist(), strict=True)
+        yield from zip(*(batch.column(name).to_pylist() for name in ("offset", "meets", "payload")), strict=True)
         batch = next(rest, None)
+
+
+def _outbox_writer(shared: SharedLog) -> "OutboxWriter":
+    from tocsin.store.shared.outbox_topic import OutboxWriter
+
+    return OutboxWriter(shared)

@@ -16,12 +16,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tocsin.broker.lifecycle import LOOPBACK
+from tocsin.broker.foundation import LOOPBACK
 from tocsin.broker.quantities import duration_text
 from tocsin.broker.settings import Settings
 from tocsin.client.answers import problem_of
 from tocsin.mediation.times import instant
 from tocsin.model.identity import SECOND
+from tocsin.model.paths import HEALTH, OPENAPI
 from tocsin.model.refusal import Refusal
 from tocsin.platform.java import java_problem
 from tocsin.store.database import Store
@@ -31,7 +32,7 @@ from tocsin.store.places import LOG, OUTCOMES
 from tocsin.wire.addresses import BadAddress, place
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
-from tocsin.wire.trust import SYSTEM, Trust
+from tocsin.wire.tls import SYSTEM, Trust
 
 State = Literal["ok", "warning", "problem"]
 LITTLE_SPACE, NO_SPACE = 1 << 30, 100 << 20
@@ -146,13 +147,9 @@ def _space(folder: Path) -> Finding:
     free = shutil.disk_usage(folder).free
     text = f"{free / (1 << 30):,.1f} GiB are free at {folder}"
     advice = "make room, or keep less with --set log-retain-bytes=SIZE"
-    if free < NO_SPACE:
-        return Finding("disk space", "problem", f"only {text}", advice)
-    return (
-        Finding("disk space", "warning", f"only {text}", advice)
-        if free < LITTLE_SPACE
-        else Finding("disk space", "ok", text)
-    )
+    if free < LITTLE_SPACE:
+        return Finding("disk space", "problem" if free < NO_SPACE else "warning", f"only {text}", advice)
+    return Finding("disk space", "ok", text)
 
 
 def _engine(settings: Settings) -> Finding:
@@ -227,7 +224,7 @@ async def _network(settings: Settings, broker: str | None, trust: Trust) -> list
     client = HttpClient(connect_timeout=PATIENCE, timeout=PATIENCE, max_body=LONGEST_ANSWER, trust=trust)
     try:
         asked = time.time()
-        answer = await client.request("GET", f"{address}/healthz")
+        answer = await client.request("GET", address + HEALTH)
         found = [_health(address, answer, told=broker is not None)]
         if answer.status == 200:
             found.append(_clock(answer, (asked + time.time()) / 2))
@@ -239,7 +236,7 @@ async def _network(settings: Settings, broker: str | None, trust: Trust) -> list
 
 async def _given_address(client: HttpClient, address: str) -> str | None:
     """What a running broker gives as its address: flags of its own may have said so, which are not known here."""
-    answer = await client.request("GET", f"{address}/api/openapi.json")
+    answer = await client.request("GET", address + OPENAPI)
     try:
         return msgspec.json.decode(answer.body, type=_Description).servers[0].url.rstrip("/")
     except (msgspec.DecodeError, UnicodeDecodeError, IndexError):
@@ -313,7 +310,7 @@ async def _advertised(settings: Settings, client: HttpClient, address: str, give
     if alone and place(advertised)[0] not in LOOPBACK:
         text = f"{advertised} is a loopback address on this machine, and may lead others nowhere"
         return Finding("advertised address", "warning", text, advice)
-    answer = await client.request("GET", f"{advertised}/healthz")
+    answer = await client.request("GET", advertised + HEALTH)
     if answer.status == 200:
         only = ", for this machine only" if alone else ""
         return Finding("advertised address", "ok", f"{advertised} leads to the broker{only}")

@@ -40,14 +40,6 @@ def java_problem(environ: Mapping[str, str]) -> str | None:
     if java is None:
         found = f"JAVA_HOME is {home}, which has no bin/java" if home else "No Java was found"
         return f"{found}: {REMEDY}."
-    return _version_problem(java, environ)
-
-
-def _executable(path: Path) -> str | None:
-    return str(path) if path.is_file() and os.access(path, os.X_OK) else None
-
-
-def _version_problem(java: str, environ: Mapping[str, str]) -> str | None:
     try:
         said = subprocess.run([java, "-version"], env=dict(environ), capture_output=True, text=True, timeout=PATIENCE)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -58,6 +50,10 @@ def _version_problem(java: str, environ: Mapping[str, str]) -> str | None:
     if int(version[1]) < LEAST:
         return f"{java} is Java {version[1]}: {REMEDY}."
     return None
+
+
+def _executable(path: Path) -> str | None:
+    return str(path) if path.is_file() and os.access(path, os.X_OK) else None
 
 
 def _brief(error: OSError | subprocess.TimeoutExpired) -> str:

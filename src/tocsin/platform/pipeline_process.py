@@ -93,6 +93,7 @@ async def pipeline_process(settings: Settings) -> AsyncIterator[PipelineProcess]
         sys.executable,
         *("-m", "tocsin", "pipeline", "run", "--json", "--data", str(settings.data), "--parent", str(os.getpid())),
         *("--rows", str(settings.pipeline.batch_rows), "--interval", f"{settings.pipeline.trigger_ms}ms"),
+        env=environment(settings),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         start_new_session=True,
@@ -105,6 +106,13 @@ async def pipeline_process(settings: Settings) -> AsyncIterator[PipelineProcess]
     finally:
         await pipeline.stop()
         await listening
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Where the tables are, and by which options: these may be secrets, which everybody could read as arguments."""
+    tables, options = settings.pipeline.tables, settings.pipeline.tables_options
+    told = {"TOCSIN_PIPELINE_TABLES": tables or "", "TOCSIN_PIPELINE_TABLES_OPTIONS": ",".join(map("=".join, options))}
+    return {**os.environ, **{name: text for name, text in told.items() if text}}
 
 
 async def _within(seconds: float, work: Awaitable[object]) -> bool:

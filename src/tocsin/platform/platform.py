@@ -69,7 +69,7 @@ class Platform:
         while time.monotonic() < deadline and self.pipeline.failure is None:
             batch, read_to = await asyncio.to_thread(self.pipeline.published)
             counted = read_to >= self.node.journal.log.durable and self.pipeline.heard >= batch
-            if counted and await asyncio.to_thread(self._all_offered) and self._idle():
+            if counted and await asyncio.to_thread(self._all_offered) and self.node.engine.deliverer.idle():
                 return True
             await asyncio.sleep(0.1)
         return False
@@ -78,9 +78,6 @@ class Platform:
         """Whether the senders know of all that is to be sent."""
         engine = self.node.engine
         return not isinstance(engine, OutboxEngine) or engine.all_offered()
-
-    def _idle(self) -> bool:
-        return self.node.engine.deliverer.idle()
 
 
 @contextlib.asynccontextmanager

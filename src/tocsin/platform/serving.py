@@ -5,7 +5,8 @@ import gc
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from tocsin.broker.lifecycle import LOOPBACK, open_node
+from tocsin.broker.foundation import LOOPBACK
+from tocsin.broker.lifecycle import open_node
 from tocsin.broker.node import Node
 from tocsin.broker.settings import Settings
 from tocsin.doors.access import gate_of, require_users, tls_context

@@ -163,7 +163,9 @@ class ConsentMachine:
             case Woken() if self.state == "refused":
                 return [Ask(BROKER, End(self._problem))]
             case Woken():
-                return self._woken(asked, now)
+                if now < self._deadline:
+                    return [SetTimer(self._deadline)] if self.state == "waiting" else self._ask(asked)
+                return self._refuse(f"{self._problem} within {self._patience.wait:.0f} s")
             case Unanswered(End()):
                 return [SetTimer(after(now, AGAIN_AFTER))]
             case CalledBack(token, rate) if token == asked.token and self.state != "refused":
@@ -188,11 +190,6 @@ class ConsentMachine:
             return self._refuse(self._problem)
         delay = min(self._patience.longest_delay, self._patience.first_delay * 2 ** min(self._tries - 1, 30))
         return [SetTimer(min(self._deadline, after(now, delay)))]
-
-    def _woken(self, asked: Consent, now: Instant) -> list[Effect]:
-        if now < self._deadline:
-            return [SetTimer(self._deadline)] if self.state == "waiting" else self._ask(asked)
-        return self._refuse(f"{self._problem} within {self._patience.wait:.0f} s")
 
     def _give(self, asked: Consent, rate: str) -> list[Effect]:
         earlier = tuple(each for each in dict.fromkeys(self.consenting) if each != asked.address)

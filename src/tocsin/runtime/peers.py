@@ -14,13 +14,36 @@ from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.routing.machine import Send
 from tocsin.runtime.family import NOWHERE, REPORTS, Family, Place
-from tocsin.runtime.link import Link
 from tocsin.runtime.turn import Item
 from tocsin.store.errors import StoreError
 from tocsin.store.machines import LATEST, Letter, MachineTables, Outgoing
 from tocsin.wire.answer import Answer
-from tocsin.wire.letters import Batch, Taken, WireLetter, decode_taken, letters_of
-from tocsin.wire.peer_messages import UNREADABLE, decode_declined, encode
+from tocsin.wire.http_client import HttpClient
+from tocsin.wire.peer_messages import (
+    MEDIA_TYPE,
+    PROOF,
+    UNREADABLE,
+    Batch,
+    Taken,
+    WireLetter,
+    decode_declined,
+    decode_taken,
+    encode,
+    letters_of,
+    request_proof,
+)
+
+
+class Link:
+    """Requests to other nodes of the world, proven."""
+
+    def __init__(self, http: HttpClient, key: bytes, now: Callable[[], Instant]) -> None:
+        self.http, self.key, self.now = http, key, now
+
+    async def ask(self, method: str, node: str, target: str, body: bytes = b"") -> Answer:
+        proof = request_proof(self.key, method, target, self.now(), body)
+        return await self.http.request(method, node + target, (("Content-Type", MEDIA_TYPE), (PROOF, proof)), body)
+
 
 MOST_ROWS = 500
 MOST_BYTES = 1 << 20  # of a batch; one row alone may have more
@@ -63,7 +86,7 @@ class Way(Struct, frozen=True):
 
 
 class NodeCarrier:
-    """Many in one request, in the words of `tocsin.wire.letters`."""
+    """Many in one request, in the words of `tocsin.wire.peer_messages`."""
 
     most = MOST_ROWS
 
@@ -180,7 +203,10 @@ class _Lane:
         if self._failed == 1 and self._place.peer != NOWHERE:
             title, peer = self._peers.family.title, self._place.peer
             self._peers.report(f"{peer} does not take what is for {title}: {describe(answer)}; it is tried again")
-        await self._give_up()
+        # All that is too old
+        before = self._peers.now() - round(self._peers.way.longest * SECOND)
+        while old := await self._rows(MOST_ROWS, before):
+            await self._lose(old)
         await asyncio.sleep(delay(answer, self._failed, self._patience, self._random))
 
     async def _look_up(self, rows: Rows) -> Rows:
@@ -197,12 +223,6 @@ class _Lane:
 
     def _message(self, row: Outgoing) -> Any:
         return self._peers.tables.messages.decode(row.body)
-
-    async def _give_up(self) -> None:
-        """All that is too old."""
-        before = self._peers.now() - round(self._peers.way.longest * SECOND)
-        while old := await self._rows(MOST_ROWS, before):
-            await self._lose(old)
 
     async def _lose(self, rows: Rows) -> Rows:
         """None of them is left."""

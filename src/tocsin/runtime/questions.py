@@ -10,12 +10,10 @@ from msgspec import Raw, Struct
 
 from tocsin.delivery.retry import delay, describe
 from tocsin.delivery.settings import DeliverySettings
-from tocsin.runtime.link import Link
-from tocsin.runtime.peers import MOST_ROWS, is_unreadable, taken_of
+from tocsin.runtime.peers import MOST_ROWS, Link, is_unreadable, taken_of
 from tocsin.store.machines import Codec
 from tocsin.wire.answer import Answer
-from tocsin.wire.letters import Batch, Question, letters_of
-from tocsin.wire.peer_messages import UNREADABLE, encode
+from tocsin.wire.peer_messages import UNREADABLE, Batch, Question, encode, letters_of
 
 
 class _Waiting(Struct):
@@ -54,7 +52,10 @@ class Questions:
                 if self._answered(asked, answer):
                     failed, most = 0, min(MOST_ROWS, 2 * most)
                 elif is_unreadable(answer):
-                    most = self._unreadable(asked, answer)
+                    # How many to ask next: the one at fault is found by halves
+                    if len(asked) == 1:
+                        asked[0].answer.set_exception(LookupError(describe(answer)))
+                    most = max(1, len(asked) // 2)
                 else:
                     failed += 1
                     await self._wait(peer, answer, failed)
@@ -85,12 +86,6 @@ class Questions:
             waiting.set_result(self._messages.decode(body))
         except UNREADABLE as problem:
             waiting.set_exception(LookupError(f"the answer cannot be read: {problem}"))
-
-    def _unreadable(self, asked: Sequence[_Waiting], answer: Answer) -> int:
-        """How many to ask next: the one at fault is found by halves."""
-        if len(asked) == 1:
-            asked[0].answer.set_exception(LookupError(describe(answer)))
-        return max(1, len(asked) // 2)
 
     async def _wait(self, peer: str, answer: Answer, failed: int) -> None:
         if failed == 1:

@@ -23,8 +23,7 @@ from tocsin.runtime.peers import Peers, Way
 from tocsin.runtime.turn import Item, Turn
 from tocsin.store.errors import StoreError
 from tocsin.store.machines import Letter, MachineTables
-from tocsin.wire.letters import Batch, Reply, Taken
-from tocsin.wire.peer_messages import UNREADABLE
+from tocsin.wire.peer_messages import UNREADABLE, Batch, Reply, Taken
 
 MOST_WAITING = 20_000  # that callers wait for; who comes then is refused
 MOST_STEPS, MOST_ROWS = 1000, 5000  # in one turn, about, so that no transaction grows without end
@@ -184,7 +183,11 @@ class Runtime(Generic[M]):
                 break
             turn.handle(letter)
             handled += 1
-        await self._deliver(turn.deliveries)
+        # All have come to an end when this raises
+        ends = await asyncio.gather(*(self._family.deliver(*each) for each in turn.deliveries), return_exceptions=True)
+        for problem in ends:
+            if problem is not None:
+                raise problem
         if turn.writing:
             await asyncio.to_thread(self._tables.write, turn.writing)
         self._done(turn, handled)
@@ -211,13 +214,6 @@ class Runtime(Generic[M]):
     def _put_back(self, calls: Sequence[_Call]) -> None:
         self._waiting.extendleft(reversed(calls))
         self._size += sum(call.size for call in calls)
-
-    async def _deliver(self, deliveries: Iterable[tuple[str, Any]]) -> None:
-        """All have come to an end when this raises."""
-        ends = await asyncio.gather(*(self._family.deliver(*each) for each in deliveries), return_exceptions=True)
-        for problem in ends:
-            if problem is not None:
-                raise problem
 
     def _check_room(self, items: Iterable[Item], turn: Turn | None = None) -> None:
         """Letters of other nodes find room as soon as this node has handled its own: waiting for the outbox as well,

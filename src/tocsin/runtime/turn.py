@@ -49,7 +49,10 @@ class Turn:
         """The answers to it."""
         match item:
             case Letter():
-                return self._take_letter(item)
+                if item.id and item.id in self._known:
+                    return []
+                self._known.add(item.id)
+                return self.handle(item)
             case Expire(before):
                 self.writing.expire = before
                 for name in list(self._machines):
@@ -73,12 +76,6 @@ class Turn:
         if machine is not None:
             self._machines[letter.to] = machine
         return machine
-
-    def _take_letter(self, letter: Letter) -> list[Any]:
-        if letter.id and letter.id in self._known:
-            return []
-        self._known.add(letter.id)
-        return self.handle(letter)
 
     def _handle(self, letter: Letter) -> list[Any]:
         """What is kept and cannot be understood is passed on or given up; any other is refused to who sent it."""
@@ -122,7 +119,10 @@ class Turn:
             case Remember(key, row):
                 self.writing.rows[name, key] = row
             case Report():
-                self._report(effect)
+                if self._family.gathers(effect):
+                    self.writing.reports.append(effect.what)
+                else:
+                    self._outgoing(Place(effect.to, REPORTS), effect.what)
             case Ask():
                 self._ask(name, effect)
             case SetTimer(when):
@@ -150,12 +150,6 @@ class Turn:
             self.local.append(letter)
         else:
             self._outgoing(place, letter.message, letter.id, letter.to)
-
-    def _report(self, report: Report) -> None:
-        if self._family.gathers(report):
-            self.writing.reports.append(report.what)
-        else:
-            self._outgoing(Place(report.to, REPORTS), report.what)
 
     def _outgoing(self, place: Place, message: Any, name: str = "", to: str = "") -> None:
         body = self._messages.encode(message)

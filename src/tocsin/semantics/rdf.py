@@ -189,7 +189,17 @@ def n_triples(data: bytes, base: str, most: int = MOST) -> bytes:
         guard(data, syntax)
         if syntax == RdfFormat.TURTLE:
             check_depth(data)
-        return _written(data, syntax, base, most)
+        # A few words may stand for much: prefixes, and lists
+        lines, size = set[bytes](), 0
+        for each in _triples(data, syntax, base):
+            line = serialize([each], format=RdfFormat.N_TRIPLES) or b""
+            size += len(line)
+            if size > most:
+                raise Refusal(
+                    "too-large", f"the description has more than {most:,} bytes, written as N-Triples; say less"
+                )
+            lines.add(line)
+        return b"".join(sorted(lines))
     except (SyntaxError, ValueError) as problem:
         form = "RDF/XML" if syntax == RdfFormat.RDF_XML else "Turtle"
         raise Refusal("malformed", f"the description is not readable as {form}: {problem}") from None
@@ -203,18 +213,6 @@ def check_depth(data: bytes) -> None:
         depth += 1 if found[0] in b"([{" else -1
         if depth > DEEPEST:
             raise ValueError(f"brackets are nested more than {DEEPEST} deep")
-
-
-def _written(data: bytes, syntax: RdfFormat, base: str, most: int) -> bytes:
-    """A few words may stand for much: prefixes, and lists."""
-    lines, size = set[bytes](), 0
-    for each in _triples(data, syntax, base):
-        line = serialize([each], format=RdfFormat.N_TRIPLES) or b""
-        size += len(line)
-        if size > most:
-            raise Refusal("too-large", f"the description has more than {most:,} bytes, written as N-Triples; say less")
-        lines.add(line)
-    return b"".join(sorted(lines))
 
 
 def _triples(data: bytes, syntax: RdfFormat, base: str) -> Iterator[Triple]:

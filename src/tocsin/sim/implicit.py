@@ -13,8 +13,7 @@ from tocsin.routing.implicit.protocols import protocol
 from tocsin.routing.implicit.result import Dissemination, dissemination
 from tocsin.routing.machine import Machine, Report, Send
 from tocsin.semantics.interest.world import World
-from tocsin.sim.clock import Delay
-from tocsin.sim.network import Network
+from tocsin.sim.network import Delay, Network
 
 LIMIT = MOST_PASSES  # of one message at one notifier
 Weigh = Callable[[Iterable[str]], int]  # the bytes of a header

@@ -1,9 +1,12 @@
-"""Machines that speak with each other on a clock of their own: the effects that a runtime does between processes, done
-in one process and in an order that a seed gives."""
+"""Machines that speak with each other on a clock of their own, whose time passes when something happens: the effects
+that a runtime does between processes, done in one process and in an order that a seed gives."""
 
+import heapq
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import count
+from random import Random
 from typing import Any
 
 from tocsin.model.identity import Instant
@@ -22,7 +25,46 @@ from tocsin.routing.machine import (
     Unanswered,
     Woken,
 )
-from tocsin.sim.clock import Clock, Delay, constant
+
+Delay = Callable[[], int]
+MILLISECOND = 1_000_000
+
+
+def constant(nanoseconds: int = MILLISECOND) -> Delay:
+    return lambda: nanoseconds
+
+
+def between(seed: int, least: int, most: int) -> Delay:
+    """The same seed gives the same delays, so that a run can be seen again."""
+    random = Random(seed)
+    return lambda: random.randint(least, most)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = Instant(0)
+        self._order = count()
+        self._waiting: list[tuple[int, int, Callable[[], object]]] = []
+
+    def after(self, delay: int, work: Callable[[], object]) -> None:
+        heapq.heappush(self._waiting, (self.now + delay, next(self._order), work))
+
+    def step(self) -> bool:
+        """Does what comes next; false when there is nothing."""
+        if not self._waiting:
+            return False
+        when, _, work = heapq.heappop(self._waiting)
+        self.now = Instant(when)
+        work()
+        return True
+
+    def run(self) -> None:
+        while self.step():
+            pass
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
 
 Make = Callable[[str, Mapping[str, Any]], Machine[Any] | None]
 

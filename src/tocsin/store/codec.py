@@ -1,5 +1,7 @@
 """Records and other values as bytes on disk."""
 
+from collections.abc import Callable
+
 import msgspec
 
 from tocsin.model.delivery import Delivery
@@ -16,8 +18,7 @@ class Undecodable(StoreError):
     """The bytes are whole, but not the value they should be."""
 
 
-def encode(value: Record | Delivery) -> bytes:
-    return _ENCODER.encode(value)
+encode: Callable[[Record | Delivery], bytes] = _ENCODER.encode
 
 
 def decode(payload: bytes) -> Record:

@@ -25,14 +25,14 @@ class Connection:
         self._version_seen: int | None = None
 
     @classmethod
-    def open(cls, path: Path, schema: Sequence[str], *, read_only: bool) -> Self:
-        """`schema` has one script for each version of the file's format."""
+    def open(cls, path: Path, schema: Sequence[str], *, read_only: bool, page: int = 4_096) -> Self:
+        """`schema` has one script for each version of the file's format. A new file has pages of so many bytes."""
         opened: list[sqlite3.Connection] = []
         try:
             if not read_only:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 opened.append(_connect(path, "rwc"))
-                _prepare(opened[0], schema)
+                _prepare(opened[0], schema, page)
             opened.append(_connect(path, "ro"))
             _check_format(path, opened[-1], len(schema))
         except BaseException as problem:
@@ -58,6 +58,11 @@ class Connection:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
                 raise
+
+    def execute(self, statement: str, values: Sequence[object]) -> None:
+        """A transaction of one statement, on disk when it returns."""
+        with self.write("FULL") as transaction:
+            transaction.execute(statement, values)
 
     def rows(self, query: str, values: Sequence[object] = ()) -> list[Any]:
         with self._read_lock, self._translated():
@@ -103,7 +108,8 @@ def _connect(path: Path, mode: Literal["ro", "rwc"]) -> sqlite3.Connection:
     )
 
 
-def _prepare(connection: sqlite3.Connection, schema: Sequence[str]) -> None:
+def _prepare(connection: sqlite3.Connection, schema: Sequence[str], page: int) -> None:
+    connection.execute(f"PRAGMA page_size={page}")
     _use_write_ahead_log(connection)
     connection.create_function("packed", -1, former.packed)
     connection.create_function("words", 1, former.words)

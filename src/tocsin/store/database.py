@@ -1,7 +1,6 @@
 """The node's database beside the log: what it must remember and cannot read from the log at once."""
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from threading import Lock
 from typing import Literal, Self
@@ -44,42 +43,18 @@ _SCHEMA = (
 
 
 class Store:
-    """Written by the node only, from any of its threads; others open it to read. Tables are made when first asked for:
-    Spark needs few of them."""
+    """Written by the node only, from any of its threads; others open it to read."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.past = past.Past(connection)
+        self.topic_namespaces = topics.TopicNamespaceTable(connection)
+        self.secrets, self.users = secrets.Secrets(connection), users.Users(connection)
+        self.pull_points = pull_points.PullPointTable(connection)
+        self.current_messages = topics.CurrentMessageTable(connection)
+        self.implicit, self.requests = implicit.ImplicitTables(connection), requests.RequestTable(connection)
         self._saving = Lock()
         self._saved: progress.Cursors | None = None  # what the database has, once known
-
-    @cached_property
-    def topic_namespaces(self) -> topics.TopicNamespaceTable:
-        return topics.TopicNamespaceTable(self._connection)
-
-    @cached_property
-    def secrets(self) -> secrets.Secrets:
-        return secrets.Secrets(self._connection)
-
-    @cached_property
-    def users(self) -> users.Users:
-        return users.Users(self._connection)
-
-    @cached_property
-    def pull_points(self) -> pull_points.PullPointTable:
-        return pull_points.PullPointTable(self._connection)
-
-    @cached_property
-    def current_messages(self) -> topics.CurrentMessageTable:
-        return topics.CurrentMessageTable(self._connection)
-
-    @cached_property
-    def implicit(self) -> implicit.ImplicitTables:
-        return implicit.ImplicitTables(self._connection)
-
-    @cached_property
-    def requests(self) -> requests.RequestTable:
-        return requests.RequestTable(self._connection)
 
     @classmethod
     def open(cls, path: Path, *, read_only: bool = False) -> Self:
@@ -95,8 +70,7 @@ class Store:
         return rows[0][0] if rows else None
 
     def set_meta(self, key: str, value: str) -> None:
-        with self._connection.write("FULL") as transaction:
-            transaction.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def machines(self, family: str, messages: Codec, rows: Codec, ledger: Ledger | None = None) -> MachineTables:
         """Of the machines of one protocol."""

@@ -71,8 +71,7 @@ class ImplicitTables:
         known = set(msgspec.json.decode(rows[0][0], type=list[str])) if rows else set[str]()
         if now not in known:
             value = msgspec.json.encode(sorted({*known, now})).decode()
-            with self._connection.write("FULL") as transaction:
-                transaction.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (ADDRESSES, value))
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (ADDRESSES, value))
         return frozenset(known - {now})
 
     def part(self) -> bytes | None:

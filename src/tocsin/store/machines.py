@@ -162,13 +162,22 @@ class MachineTables:
     def write(self, writing: Writing) -> None:
         """In one transaction: what a step remembers and what it sends are kept together or not at all."""
         with self._connection.write("FULL") as transaction:
-            self._write_rows(transaction, writing)
+            of_machine, of_row = "DELETE FROM machine_row WHERE family = ? AND machine = ?", " AND key = ?"
+            transaction.executemany(of_machine, ((self.family, name) for name in writing.ended))
+            forgotten = ((self.family, *place) for place, row in writing.rows.items() if row is None)
+            transaction.executemany(of_machine + of_row, forgotten)
+            encode, family = self._rows.encode, self.family
+            kept = ((family, *place, encode(row)) for place, row in writing.rows.items() if row is not None)
+            transaction.executemany("INSERT OR REPLACE INTO machine_row VALUES (?, ?, ?, ?)", kept)
             self._write_inbox(transaction, writing)
             self.outbox.add(transaction, writing.outgoing)
             if self._ledger is not None:
                 self._ledger.add(transaction, writing.reports)
             if writing.expire is not None:
-                self._expire(transaction, writing.expire)
+                old = "DELETE FROM machine_inbox WHERE family = ? AND done AND time < ?"
+                transaction.execute(old, (self.family, writing.expire))
+                if self._ledger is not None:
+                    self._ledger.expire(transaction, writing.expire)
         self.outbox.added(len(writing.outgoing))
 
     def rows(self) -> dict[str, dict[str, Any]]:
@@ -190,15 +199,6 @@ class MachineTables:
         query = "SELECT id FROM machine_inbox WHERE family = ? AND id IN (SELECT value FROM json_each(?))"
         return {row[0] for row in self._connection.rows(query, (self.family, msgspec.json.encode(ids).decode()))}
 
-    def _write_rows(self, transaction: sqlite3.Connection, writing: Writing) -> None:
-        of_machine, of_row = "DELETE FROM machine_row WHERE family = ? AND machine = ?", " AND key = ?"
-        transaction.executemany(of_machine, ((self.family, name) for name in writing.ended))
-        forgotten = ((self.family, *place) for place, row in writing.rows.items() if row is None)
-        transaction.executemany(of_machine + of_row, forgotten)
-        encode, family = self._rows.encode, self.family
-        kept = ((family, *place, encode(row)) for place, row in writing.rows.items() if row is not None)
-        transaction.executemany("INSERT OR REPLACE INTO machine_row VALUES (?, ?, ?, ?)", kept)
-
     def _write_inbox(self, transaction: sqlite3.Connection, writing: Writing) -> None:
         """Of what is done the id alone counts."""
         family, now, encode = self.family, writing.now, self.messages.encode
@@ -206,9 +206,3 @@ class MachineTables:
         taken = ((family, each.id, each.to, 0, now, encode(each.message)) for each in writing.taken)
         transaction.executemany(put, taken)
         transaction.executemany(put, ((family, each.id, each.to, 1, now, b"") for each in writing.done))
-
-    def _expire(self, transaction: sqlite3.Connection, before: Instant) -> None:
-        old = "DELETE FROM machine_inbox WHERE family = ? AND done AND time < ?"
-        transaction.execute(old, (self.family, before))
-        if self._ledger is not None:
-            self._ledger.expire(transaction, before)

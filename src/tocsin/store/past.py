@@ -4,19 +4,20 @@ The log is the truth; here it can be asked as of any record, also of those that 
 """
 
 import sqlite3
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import TypeVar
 
 from tocsin.matching.catalogue import Catalogue
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, Withdrawn
-from tocsin.model.identity import SubscriptionId
-from tocsin.model.records import Changed, Declared
+from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.space import InformationSpace
 from tocsin.model.subscription import Subscription
 from tocsin.store.codec import Undecodable, decode, encode
 from tocsin.store.connection import Connection
+from tocsin.store.log.reader import LogReader
 
 CHANGES = """
 CREATE TABLE change (
@@ -89,6 +90,22 @@ class Past:
         query = "SELECT body FROM change WHERE subscription = ? ORDER BY at"
         return History(_record(Changed, body) for (body,) in self._connection.rows(query, (subscription,)))
 
+    def state_of(self, subscription: SubscriptionId) -> str | None:
+        """As its last change left it; None for one that never was."""
+        query = "SELECT state FROM change WHERE subscription = ? ORDER BY at DESC LIMIT 1"
+        return next((str(state) for (state,) in self._connection.rows(query, (subscription,))), None)
+
+    def shared(self, before: int = _LAST) -> int:
+        """How much of the order of changes that nodes share was applied here by a record."""
+        found = 0
+        for table in ("change", "declaration"):
+            query = f"SELECT body FROM {table} WHERE at < ? ORDER BY at DESC LIMIT 1"  # noqa: S608 - two names
+            for (body,) in self._connection.rows(query, (before,)):
+                last = decode(body)
+                assert not isinstance(last, Accepted)
+                found = max(found, 0 if last.shared is None else last.shared + 1)
+        return found
+
     def is_first(self, change: Changed) -> bool:
         """Whether the subscription was nothing before that change."""
         history = self.history(change.subscription.id)
@@ -149,6 +166,18 @@ def add(transaction: sqlite3.Connection, records: Sequence[Changed | Declared]) 
         "INSERT OR REPLACE INTO declaration VALUES (?, ?, ?)",
         ((each.at.offset, key_of(each.what), encode(each)) for each in declared),
     )
+
+
+def first_since(log: LogReader, when: Instant) -> int:
+    """The offset of the first record accepted then or later: a search by halves, for times grow with offsets."""
+
+    def accepted(offset: int) -> Instant:
+        for _, payload in log.kept_frames(offset, offset + 1):
+            return decode(payload).when
+        return Instant(0)  # retention took it meanwhile: it was the oldest
+
+    records = range(log.start(), log.end())
+    return records.start + bisect_left(records, when, key=accepted)
 
 
 def key_of(what: Declaration) -> str:

@@ -86,9 +86,12 @@ class PullPointTable:
         with self._connection.write("FULL") as transaction:
             transaction.execute("INSERT OR REPLACE INTO pulled VALUES (1, ?)", (saving.pulled_to,))
             _put(transaction, saving.put)
-            _states(transaction, saving.points)
+            transaction.executemany(
+                "INSERT OR REPLACE INTO pull_point VALUES (?, ?, ?, ?)", map(msgspec.structs.astuple, saving.points)
+            )
             _remove(transaction, saving.purged, saving.ended)
-            _lag(transaction, saving.lagging)
+            transaction.execute("DELETE FROM pull_lag")
+            transaction.executemany("INSERT INTO pull_lag VALUES (?, ?)", saving.lagging.items())
             return [_taken(transaction, each) for each in saving.takes]
 
     def pulled_to(self) -> int | None:
@@ -105,7 +108,9 @@ class PullPointTable:
     def held(self, pull_point: str, after: int, limit: int, most_bytes: int) -> list[Row]:
         """What is there behind that number, handed out or not."""
         found: list[Row] = []
-        while len(found) < limit and (page := self._page(pull_point, after, min(_PAGE, limit - len(found)))):
+        while len(found) < limit and (
+            page := self._connection.rows(_HELD, (pull_point, after, min(_PAGE, limit - len(found))))
+        ):
             rows, most_bytes = _within(page, most_bytes, bool(found))
             found += rows
             after = page[-1][0]
@@ -123,9 +128,6 @@ class PullPointTable:
                 return int(number)
         return None
 
-    def _page(self, pull_point: str, after: int, limit: int) -> list[Any]:
-        return self._connection.rows(_HELD, (pull_point, after, limit))
-
 
 _PAGE = 64
 
@@ -137,21 +139,10 @@ def _put(connection: sqlite3.Connection, put: Iterable[Put]) -> None:
     )
 
 
-def _states(connection: sqlite3.Connection, points: Iterable[PointState]) -> None:
-    connection.executemany(
-        "INSERT OR REPLACE INTO pull_point VALUES (?, ?, ?, ?)", map(msgspec.structs.astuple, points)
-    )
-
-
 def _remove(connection: sqlite3.Connection, purged: Iterable[tuple[str, int]], ended: Sequence[str]) -> None:
     connection.executemany("DELETE FROM held WHERE pull_point = ? AND number <= ?", purged)
     connection.executemany("DELETE FROM held WHERE pull_point = ?", ((each,) for each in ended))
     connection.executemany("DELETE FROM pull_point WHERE id = ?", ((each,) for each in ended))
-
-
-def _lag(connection: sqlite3.Connection, lagging: Mapping[str, int]) -> None:
-    connection.execute("DELETE FROM pull_lag")
-    connection.executemany("INSERT INTO pull_lag VALUES (?, ?)", lagging.items())
 
 
 def _taken(connection: sqlite3.Connection, take: Take) -> list[Row]:

@@ -48,8 +48,7 @@ class RequestTable:
                 transaction.execute("INSERT INTO interaction (at, request, body) VALUES (?, ?, ?)", row)
 
     def remove(self, request: str) -> None:
-        with self._connection.write("FULL") as transaction:
-            transaction.execute("DELETE FROM request WHERE id = ?", (request,))
+        self._connection.execute("DELETE FROM request WHERE id = ?", (request,))
 
     def get(self, request: str) -> Request | None:
         rows = self._connection.rows("SELECT body, data FROM request WHERE id = ?", (request,))

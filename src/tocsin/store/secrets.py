@@ -1,6 +1,5 @@
 """What consumers are shown of us, by name. The values are in this file only, which nobody else may read."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -25,28 +24,22 @@ class Secrets:
         return list(map(_secret, self._connection.rows(_READ)))
 
     def put(self, secret: Secret) -> None:
-        with self._connection.write("FULL") as transaction:
-            transaction.execute(
-                "INSERT OR REPLACE INTO secret (name, kind, value, since, header, address) VALUES (?, ?, ?, ?, ?, ?)",
-                (secret.name, secret.kind, secret.value, secret.since, secret.header, secret.address),
-            )
+        self._connection.execute(
+            "INSERT OR REPLACE INTO secret (name, kind, value, since, header, address) VALUES (?, ?, ?, ?, ?, ?)",
+            (secret.name, secret.kind, secret.value, secret.since, secret.header, secret.address),
+        )
 
     def remove(self, name: str) -> None:
-        with self._connection.write("FULL") as transaction:
-            transaction.execute("DELETE FROM secret WHERE name = ?", (name,))
+        self._connection.execute("DELETE FROM secret WHERE name = ?", (name,))
 
 
 def keep_to_owner(path: Path) -> None:
     """SQLite gives the files beside a database the mode of the database; one that was made before is changed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(OWNER_ONLY, exist_ok=True)
-    for each in _files(path):
+    for each in (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm"))):
         if each.exists():
             each.chmod(OWNER_ONLY)
-
-
-def _files(path: Path) -> Iterable[Path]:
-    return (path, *(path.with_name(path.name + ending) for ending in ("-wal", "-shm")))
 
 
 def _secret(row: Any) -> Secret:

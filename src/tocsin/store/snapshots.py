@@ -40,12 +40,14 @@ def save(folder: Path, snapshot: Snapshot, offset: int) -> Path:
     (partial / _HEAD).write_bytes(snapshot.head)
     (partial / _MADE).write_bytes(msgspec.msgpack.encode(Made(offset, VERSION, digest)))
     for each in (*partial.iterdir(), partial):
-        _sync(each)
+        sync(each)
     with contextlib.suppress(FileExistsError, OSError):  # somebody else made the same
         partial.rename(final)
     shutil.rmtree(partial, ignore_errors=True)
-    _sync(folder)
-    _clear(folder, final)
+    sync(folder)
+    for old in sorted(folder.glob("[0-9]*-*"))[:-KEPT]:
+        if old != final:
+            shutil.rmtree(old, ignore_errors=True)
     return final
 
 
@@ -77,12 +79,6 @@ def _made(path: Path) -> Made | None:
         return None
 
 
-def _clear(folder: Path, made: Path) -> None:
-    for old in sorted(folder.glob("[0-9]*-*"))[:-KEPT]:
-        if old != made:
-            shutil.rmtree(old, ignore_errors=True)
-
-
 def _digest(snapshot: Snapshot) -> str:
     found = hashlib.sha256(snapshot.head)
     for name, array in sorted(snapshot.arrays.items()):
@@ -91,7 +87,7 @@ def _digest(snapshot: Snapshot) -> str:
     return found.hexdigest()
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -39,16 +39,13 @@ class Multi:
         self._deadline = _NOT_ARMED
         self._alarm: asyncio.TimerHandle | None = None
         self._turning = False
-        self._multi = self._set_up(idle_connections)
-        self._action = self._multi.socket_action
-        self._loop.add_reader(self._epoll.fileno(), self._ready)
-
-    def _set_up(self, idle_connections: int) -> Any:
         multi = pycurl.CurlMulti()
         multi.setopt(pycurl.M_SOCKETFUNCTION, self._watch)
         multi.setopt(pycurl.M_TIMERFUNCTION, self._time)
         multi.setopt(pycurl.M_MAXCONNECTS, idle_connections)
-        return multi
+        self._multi = multi
+        self._action = self._multi.socket_action
+        self._loop.add_reader(self._epoll.fileno(), self._ready)
 
     def add(self, easy: Any) -> None:
         self._multi.add_handle(easy)
@@ -73,13 +70,10 @@ class Multi:
             return
         mask = self._masks[descriptor] = _MASKS[what]
         if self.opening or abs(known) != mask:
-            self._register(descriptor, mask)
-
-    def _register(self, descriptor: int, mask: int) -> None:
-        try:
-            self._epoll.modify(descriptor, mask)
-        except FileNotFoundError:
-            self._epoll.register(descriptor, mask)
+            try:
+                self._epoll.modify(descriptor, mask)
+            except FileNotFoundError:
+                self._epoll.register(descriptor, mask)
 
     def _time(self, milliseconds: int) -> None:
         self._timeout = milliseconds
@@ -89,14 +83,11 @@ class Multi:
             if self._masks.get(descriptor, 0) > 0:
                 self._action(descriptor, _SELECTED.get(event, 0))
             else:
-                self._leave(descriptor)
+                # an idle connection the other side closed: libcurl looks at it when it wants it next
+                self._masks.pop(descriptor, None)
+                with contextlib.suppress(OSError):
+                    self._epoll.unregister(descriptor)
         self._turn()
-
-    def _leave(self, descriptor: int) -> None:
-        """An idle connection the other side closed: libcurl looks at it when it wants it next."""
-        self._masks.pop(descriptor, None)
-        with contextlib.suppress(OSError):
-            self._epoll.unregister(descriptor)
 
     def _turn(self) -> None:
         if self._epoll.closed:
@@ -142,12 +133,10 @@ class Multi:
         if self._loop.time() >= self._deadline:
             self._deadline = _NOT_ARMED
             self._turn()
-            self._ask_again()
+            # the loop's clock may be a little behind libcurl's, which tells a time once: called early, it says
+            # nothing
+            if self._deadline == _NOT_ARMED and not self._turning:
+                self._timeout = self._multi.timeout()
+                self._arm()
         elif self._deadline != _NOT_ARMED:
             self._ring_at(self._deadline)
-
-    def _ask_again(self) -> None:
-        """The loop's clock may be a little behind libcurl's, which tells a time once: called early, it says nothing."""
-        if self._deadline == _NOT_ARMED and not self._turning:
-            self._timeout = self._multi.timeout()
-            self._arm()

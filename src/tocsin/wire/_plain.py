@@ -36,7 +36,8 @@ class Route:
         self._authority, target = written.groups()
         self._target = target if target.startswith("/") else f"/{target}"
         self.name, self.port = place(url)
-        self.addresses, self.until = _addresses(pin) or (self.name,), pin.until
+        listed = pin.resolve.split(":", 2)[2].split(",") if pin.resolve else [self.name]
+        self.addresses, self.until = tuple(each.strip("[]") for each in listed if each) or (self.name,), pin.until
         self.idle: list[Connection] = []
         self.headers: Pairs | None = None
         self.head = b""
@@ -51,11 +52,6 @@ class Route:
         return self.head
 
 
-def _addresses(pin: Pin) -> tuple[str, ...]:
-    listed = pin.resolve.split(":", 2)[2] if pin.resolve else ""
-    return tuple(each.strip("[]") for each in listed.split(",") if each)
-
-
 _IN, _OUT = select.EPOLLIN, select.EPOLLOUT
 _CHUNK = 16 << 10
 _IDLE_SECONDS = 100.0
@@ -63,6 +59,7 @@ _MOST_KNOWN = 1024
 _LONGEST_KNOWN = 512
 
 Tell = Callable[[Done | None, Answer], None]
+Post = Callable[[str, Pairs, bytes, Done], None]
 
 
 class Connection:
@@ -96,14 +93,26 @@ class Connection:
 
 
 class Plain:
-    """`tell` is called with each `done` and its answer, later, never from inside `post`."""
+    """`tell` is called with each `done` and its answer, later, never from inside `post`.
+
+    `otherwise` takes each post for which no connection is open; it comes back by `route` and `begin` if it is plain.
+    """
 
     def __init__(
-        self, tell: Tell, guard: AddressGuard | None, timing: tuple[float, float], *, limit: int, idle_connections: int
+        self,
+        tell: Tell,
+        otherwise: Post,
+        guard: AddressGuard | None,
+        timing: tuple[float, float],
+        *,
+        limit: int,
+        idle_connections: int,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._tell, self._guard = tell, guard
+        self._tell, self._otherwise, self._guard = tell, otherwise, guard
+        self._routes: dict[str, Route] = {}
         self._connect_timeout, self._timeout = timing
+        self._pause = min(1.0, self._timeout / 8, self._connect_timeout / 8)
         self._limit, self._most = limit, idle_connections
         self._epoll = select.epoll()
         self._connections: dict[int, Connection] = {}
@@ -113,17 +122,32 @@ class Plain:
         self._alarm: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._epoll.fileno(), self._ready)
 
+    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
+        """`done` is called once, later, never from inside."""
+        route, now = self._routes.get(url), monotonic()
+        if route is not None and headers is route.headers and route.until > now and route.idle:
+            connection = route.idle.pop()
+            connection.done, connection.started = done, now
+            self._send(connection, b"%b%d\r\n\r\n%b" % (route.head, len(body), body))
+        else:
+            self._otherwise(url, headers, body, done)
+
     def route(self, url: str, pin: Pin) -> Route:
         """Unusual when libcurl must do it."""
-        route = Route(url, pin)
+        known = self._routes.get(url)
+        if known is not None and known.until > monotonic():
+            return known
+        if len(self._routes) >= KEPT:
+            self._routes.clear()
+        route = self._routes[url] = Route(url, pin)
         if len(self._idle) >= KEPT:
             self._idle = {at: idle for at, idle in self._idle.items() if idle}
         route.idle = self._idle.setdefault((route.name, route.port), route.idle)
         return route
 
-    def post(self, route: Route, headers: Pairs, body: bytes, done: Done, now: float) -> None:
+    def begin(self, route: Route, headers: Pairs, body: bytes, done: Done) -> None:
         """BadAddress when a header cannot be written, Unusual when libcurl must do it."""
-        head = route.head if headers is route.headers else route.use(headers)
+        head, now = route.head if headers is route.headers else route.use(headers), monotonic()
         request = b"%b%d\r\n\r\n%b" % (head, len(body), body)
         if route.idle:
             connection = route.idle.pop()
@@ -134,6 +158,7 @@ class Plain:
 
     def close(self) -> list[Done]:
         """Those who wait; they are the caller's to answer."""
+        self._routes.clear()
         self._loop.remove_reader(self._epoll.fileno())
         if self._alarm is not None:
             self._alarm.cancel()
@@ -180,7 +205,7 @@ class Plain:
         self._connections[connection.number] = connection
         self._epoll.register(connection.number, _OUT)
         if self._alarm is None:
-            self._alarm = self._loop.call_later(self._pause(), self._sweep)
+            self._alarm = self._loop.call_later(self._pause, self._sweep)
 
     def _send(self, connection: Connection, request: bytes) -> None:
         connection.request = request
@@ -322,9 +347,6 @@ class Plain:
         del self._connections[connection.number]
         connection.socket.close()
 
-    def _pause(self) -> float:
-        return min(1.0, self._timeout / 8, self._connect_timeout / 8)
-
     def _sweep(self) -> None:
         """All deadlines at once: an alarm for each post would cost as much as the post."""
         now = monotonic()
@@ -338,7 +360,7 @@ class Plain:
                 where = "connecting" if connection.left is not None else "waiting for the answer"
                 late = Answer(0, error=f"timed out after {waited:.1f} s, {where}", seconds=waited)
                 self._finish(connection, late, keep=False)
-        self._alarm = self._loop.call_later(self._pause(), self._sweep) if self._connections else None
+        self._alarm = self._loop.call_later(self._pause, self._sweep) if self._connections else None
 
 
 def _answer(reading: Reading, limit: int, started: float) -> Answer:

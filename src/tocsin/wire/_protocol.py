@@ -3,8 +3,9 @@
 import asyncio
 import re
 from http import HTTPStatus
+from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
@@ -15,15 +16,22 @@ HEAD_SECONDS = 30.0
 LONGEST_HEAD = 64 << 10
 MOST_FRAMING = 16 << 20  # bytes beside the body, once the head is there: sizes of chunks, and trailers
 LINGER_SECONDS = 1.0
-WHOLE = "tocsin.whole"  # in a scope whose body has come: it is received at once, without a timer
-_ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
 _UPGRADE = re.compile(rb"\r\nupgrade(?=:[ \t]*h2c[ \t]*\r\n)", re.IGNORECASE)
+
+
+class _WholeHead(list[tuple[bytes, bytes]]):
+    """The headers of a head that is complete: what comes after them are trailers, which nobody here reads."""
+
+    def append(self, header: tuple[bytes, bytes]) -> None:
+        del header
 
 
 class BoundedHttp(HttpToolsProtocol):
     """A head that came at once, as nearly all do, costs two assignments; only for others a timer is set.
 
-    Every request passes here: uvicorn's own methods are called by name, which takes a third of the time of `super()`.
+    Requests are for the `application`, but for those that come over more than `most` connections: what the
+    configuration names decides about them. Every request passes here: uvicorn's own methods are called by name, which
+    takes a third of the time of `super()`.
     """
 
     _heading = False  # a head has come in part
@@ -31,6 +39,11 @@ class BoundedHttp(HttpToolsProtocol):
     _rested = 0.0  # when the last answer was complete
     _framing = 0
     _deadline: asyncio.TimerHandle | None = None
+    _idle: asyncio.TimerHandle | None = None
+
+    def __init__(self, application: Any, most: int, **told: Any) -> None:
+        super().__init__(**told)
+        self._application, self._most = application, most
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -39,8 +52,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._unset_deadline()
-        if self.timeout_keep_alive_task is not None:
-            self.timeout_keep_alive_task.cancel()
+        if self._idle is not None:
+            self._idle.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -66,14 +79,13 @@ class BoundedHttp(HttpToolsProtocol):
         if self._peer is not None:
             self.scope["extensions"] = self._peer
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        if self._heading:  # else it is a trailer, which nobody here reads
-            HttpToolsProtocol.on_header(self, name, value)
-
     def on_headers_complete(self) -> None:
         self._heading = False
-        self._unset_deadline()
+        if self._deadline is not None:
+            self._unset_deadline()
+        self.app = self._application if len(self.connections) <= self._most else self.config.loaded_app
         HttpToolsProtocol.on_headers_complete(self)
+        self.headers = _WholeHead(self.headers)
 
     def on_body(self, body: bytes) -> None:
         self._framing -= len(body)
@@ -81,7 +93,6 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         self._framing = 0
-        self.scope[WHOLE] = True  # type: ignore[literal-required]
         HttpToolsProtocol.on_message_complete(self)
 
     def on_response_complete(self) -> None:
@@ -92,24 +103,18 @@ class BoundedHttp(HttpToolsProtocol):
         self.server_state.total_requests += 1
         self.flow.resume_reading()
         self._rested = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._close_later(self.timeout_keep_alive)
+        if self._idle is None:
+            self._idle = self.loop.call_later(self.timeout_keep_alive, self._close_if_idle)
 
-    def timeout_keep_alive_handler(self) -> None:
-        self.timeout_keep_alive_task = None
+    def _close_if_idle(self) -> None:
+        self._idle = None
         if self._over or self._heading or not self.cycle.response_complete:
             return
         left = self._rested + self.timeout_keep_alive - self.loop.time()
         if left > 0:
-            self._close_later(left)
+            self._idle = self.loop.call_later(left, self._close_if_idle)
         else:
             self.transport.close()
-
-    def _close_later(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(seconds, self.timeout_keep_alive_handler)
-
-    def _unset_keepalive_if_required(self) -> None:
-        """What uvicorn asks for with each request: nothing has to be done."""
 
     def handle_websocket_upgrade(self) -> None:
         """From here on another protocol hears what comes."""
@@ -145,23 +150,6 @@ class BoundedHttp(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.loop.call_later(LINGER_SECONDS, self.transport.close)
-
-
-def accepts_at_once(send: object) -> bool:
-    """Says 202 to the request that is answered by `send`, where there is nothing more to be said than that.
-
-    In ASGI's two messages, which are for any answer, it takes three times as long.
-    """
-    cycle = getattr(send, "__self__", None)
-    if type(cycle) is not RequestResponseCycle or cycle.response_started or cycle.disconnected:
-        return False
-    if not cycle.keep_alive or cycle.default_headers or cycle.flow.write_paused:
-        return False
-    cycle.response_started = cycle.response_complete = True
-    cycle.transport.write(_ACCEPTED)
-    cycle.message_event.set()
-    cycle.on_response()
-    return True
 
 
 def _without_offer(data: bytes) -> bytes:

@@ -12,7 +12,7 @@ from tocsin.model.identity import Pairs
 from tocsin.wire._multi import Multi
 from tocsin.wire.addresses import AddressGuard, BadAddress
 from tocsin.wire.answer import Answer
-from tocsin.wire.trust import SYSTEM, Trust
+from tocsin.wire.tls import SYSTEM, Trust
 
 Done = Callable[[Answer], None]
 Timing = tuple[float, float]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -47,7 +47,14 @@ def place(url: str, *, soap: bool = False) -> tuple[str, int]:
 
     `soap` is for messages that can go over TCP as well.
     """
-    parts = _split(url)
+    if _UNCLEAR.search(url):
+        raise BadAddress("the address has a space, a backslash, a control character or one outside ASCII")
+    try:
+        parts = urlsplit(url)
+        if parts.port == 0:
+            raise BadAddress("port 0 cannot be sent to")
+    except ValueError as error:
+        raise BadAddress(f"the address cannot be read: {error}") from None
     ports = SOAP_PORTS if soap else PORTS
     if parts.scheme not in ports:
         good = "http://, https:// or tcp://" if soap else "http:// or https://"
@@ -62,18 +69,6 @@ def place(url: str, *, soap: bool = False) -> tuple[str, int]:
     if port is None:
         raise BadAddress("the address names no port; write it as tcp://host:port/path")
     return parts.hostname, port
-
-
-def _split(url: str) -> SplitResult:
-    if _UNCLEAR.search(url):
-        raise BadAddress("the address has a space, a backslash, a control character or one outside ASCII")
-    try:
-        parts = urlsplit(url)
-        if parts.port == 0:
-            raise BadAddress("port 0 cannot be sent to")
-    except ValueError as error:
-        raise BadAddress(f"the address cannot be read: {error}") from None
-    return parts
 
 
 def origin(url: str) -> str:
@@ -103,17 +98,15 @@ class AddressGuard:
         address = unwrap(ip_address(host))
         if isinstance(address, IPv6Address) and address.scope_id is not None:
             raise BadAddress(f"{host} names a zone, which means something on this machine only")
-        if (str(address), port) in self._own or self._is_here(address, port):
+        # Whoever listens on all addresses is reached by each that this machine has.
+        everywhere = any((each, port) in self._own for each in _ALL)
+        if (str(address), port) in self._own or (everywhere and _is_local(address)):
             raise BadAddress(f"{host}:{port} is this broker's own address")
         if address.is_loopback:
             if not self._loopback_allowed:
                 raise BadAddress(f"{host} is a loopback address, allowed only while listening on loopback only")
         elif kind := _forbidden(address):
             raise BadAddress(f"{host} is {kind} address, nothing is sent there")
-
-    def _is_here(self, address: Address, port: int) -> bool:
-        """Whoever listens on all addresses is reached by each that this machine has."""
-        return any((each, port) in self._own for each in _ALL) and _is_local(address)
 
 
 def _is_local(address: Address) -> bool:

@@ -10,19 +10,28 @@ from typing import Any, Protocol
 
 from tocsin.model.identity import Pairs
 from tocsin.wire._multi import Multi
-from tocsin.wire._plain import Plain, Route, Unusual
+from tocsin.wire._plain import Plain, Unusual
 from tocsin.wire._transfer import Done, Transfer
-from tocsin.wire.addresses import KEPT, AddressGuard, BadAddress, Lookup, Pin, Resolver, system_lookup
+from tocsin.wire.addresses import AddressGuard, BadAddress, Lookup, Pin, Resolver, system_lookup
 from tocsin.wire.answer import Answer
-from tocsin.wire.trust import SYSTEM, Trust
+from tocsin.wire.tls import SYSTEM, Trust
 
 __all__ = ["Answer", "HttpClient"]
 
 _CLOSED = Answer(0, error="the client was closed")
 
 
+class Poster(Protocol):
+    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
+        """`done` is called once, later, never from inside."""
+        ...
+
+
 class HttpClient:
-    """Made inside the running loop. Keep-alive, no redirects, no proxy; with a guard, checked at every connect."""
+    """Made inside the running loop. Keep-alive, no redirects, no proxy; with a guard, checked at every connect.
+
+    Addresses of `tcp:` are left to who speaks SOAP over TCP, if there is one.
+    """
 
     def __init__(
         self,
@@ -34,31 +43,21 @@ class HttpClient:
         max_connections: int = 1024,
         max_body: int = 64 << 10,
         trust: Trust = SYSTEM,
+        tcp: Poster | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._multi = Multi(self._finished, idle_connections=max_connections)
         self._resolver = Resolver(resolve, patience=connect_timeout)
         self._pins = self._resolver.pins
         timing = (connect_timeout, timeout)
-        self._plain = Plain(self._tell, guard, timing, limit=max_body, idle_connections=max_connections)
-        self._routes: dict[str, Route] = {}
+        self._tcp = tcp
+        self._plain = Plain(self._tell, self._begin, guard, timing, limit=max_body, idle_connections=max_connections)
+        self.post = self._plain.post
         self._make = partial(Transfer, self._multi, guard, timing, limit=max_body, trust=trust)
         self._free: list[Transfer] = []
         self._posts: dict[object, Transfer] = {}
         self._requests: dict[object, Transfer] = {}
         self._closed = False
-
-    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
-        """`done` is called once, later, never from inside."""
-        route, now = self._routes.get(url), monotonic()
-        if route is not None and headers is route.headers and route.until > now and not self._closed:
-            self._plain.post(route, headers, body, done, now)
-            return
-        pin = self._pins.get(url)
-        if pin is None or pin.until < now or self._closed:
-            self._resolve(url, done, partial(self._post, url, headers, body, done))
-        else:
-            self._post(url, headers, body, done, pin)
 
     async def request(self, method: str, url: str, headers: Pairs = (), body: bytes = b"") -> Answer:
         answered: asyncio.Future[Answer] = self._loop.create_future()
@@ -81,6 +80,17 @@ class HttpClient:
         for transfer in (*self._posts.values(), *self._requests.values()):
             transfer.easy.close()
 
+    def _begin(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
+        """A post for which no connection is open, or not with these headers."""
+        if self._tcp is not None and url[:4].lower() == "tcp:":
+            self._tcp.post(url, headers, body, done)
+            return
+        pin = self._pins.get(url)
+        if pin is None or pin.until < monotonic() or self._closed:
+            self._resolve(url, done, partial(self._post, url, headers, body, done))
+        else:
+            self._post(url, headers, body, done, pin)
+
     def _resolve(self, url: str, done: Done, begin: "partial[None]") -> None:
         try:
             if self._closed:
@@ -98,19 +108,11 @@ class HttpClient:
 
     def _post(self, url: str, headers: Pairs, body: bytes, done: Done, pin: Pin) -> None:
         try:
-            self._plain.post(self._route(url, pin), headers, body, done, monotonic())
+            self._plain.begin(self._plain.route(url, pin), headers, body, done)
         except Unusual:
             self._post_by_libcurl(url, headers, body, done, pin)
         except BadAddress as error:
             self._loop.call_soon(done, Answer(0, error=str(error), refused=True))
-
-    def _route(self, url: str, pin: Pin) -> Route:
-        route = self._routes.get(url)
-        if route is None or route.until <= monotonic():
-            if len(self._routes) >= KEPT:
-                self._routes.clear()
-            route = self._routes[url] = self._plain.route(url, pin)
-        return route
 
     def _post_by_libcurl(self, url: str, headers: Pairs, body: bytes, done: Done, pin: Pin) -> None:
         transfer = self._free.pop() if self._free else self._another()
@@ -159,20 +161,3 @@ class HttpClient:
 def _answer(answered: "asyncio.Future[Answer]", answer: Answer) -> None:
     if not answered.done():
         answered.set_result(answer)
-
-
-class Poster(Protocol):
-    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None: ...
-
-
-class Senders:
-    """Each address by the transport that its scheme names."""
-
-    def __init__(self, http: Poster, tcp: Poster) -> None:
-        self._http, self._tcp = http.post, tcp.post
-
-    def post(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
-        if url.startswith("http"):  # as nearly all are written
-            self._http(url, headers, body, done)
-        else:
-            (self._tcp if url[:4].lower() == "tcp:" else self._http)(url, headers, body, done)

@@ -1,11 +1,12 @@
-"""What the nodes of one world say to each other about the world, in MessagePack, and how all they say is proven."""
+"""What machines at different nodes say to each other, in MessagePack, and what the nodes of one world say about it; how
+all they say is proven. What the bodies of letters mean their families know."""
 
 import hashlib
 import hmac
 from collections.abc import Callable
 
 import msgspec
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Reason, Refusal
@@ -13,6 +14,47 @@ from tocsin.routing.implicit.messages import Copy
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.wire.addresses import WireError
+
+
+class WireLetter(Struct, frozen=True, array_like=True):
+    """A message for the machine `to`; without one it is a report for the node itself."""
+
+    id: str
+    to: str
+    body: Raw
+
+
+class Question(Struct, frozen=True, array_like=True):
+    number: int
+    of: str
+    body: Raw
+
+
+class Reply(Struct, frozen=True, array_like=True):
+    number: int
+    body: Raw
+
+
+class Batch(Struct, frozen=True, array_like=True):
+    letters: tuple[WireLetter, ...] = ()
+    questions: tuple[Question, ...] = ()
+
+
+class Taken(Struct, frozen=True, array_like=True):
+    """The answer to a batch: letters whose machine is not there, and replies to the questions that one there took."""
+
+    absent: tuple[str, ...] = ()
+    replies: tuple[Reply, ...] = ()
+
+
+decode_batch: Callable[[bytes], Batch] = msgspec.msgpack.Decoder(Batch).decode
+decode_taken: Callable[[bytes], Taken] = msgspec.msgpack.Decoder(Taken).decode
+
+
+def letters_of(family: str) -> str:
+    """The path at which a node takes the batches of a family."""
+    return f"/peer/{family}/letters"
+
 
 PEERS = "/peer"
 PART = "/peer/implicit/part"

@@ -2,14 +2,14 @@
 
 import asyncio
 import contextlib
+import functools
 import resource
 import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
 
 import uvicorn
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
-from websockets.http11 import Request as Handshake
 
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
@@ -58,13 +58,21 @@ MOST_DESCRIPTORS = 65_536
 MOST_SAID = 1 << 16  # bytes in one message of a WebSocket's client
 
 
-class _Socket(WebSocketsSansIOProtocol):
-    """Says of its caller what `BoundedHttp` says."""
+@functools.cache
+def _socket_protocol() -> Any:
+    """Imported for the first WebSocket, for most nodes have none."""
+    from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+    from websockets.http11 import Request as Handshake
 
-    def handle_connect(self, event: Handshake) -> None:
-        super().handle_connect(event)
-        if self.response.status_code == 101 and (peer := tls_extensions(self.transport)) is not None:
-            self.scope["extensions"] = {**(self.scope.get("extensions") or {}), **peer}
+    class Socket(WebSocketsSansIOProtocol):
+        """Says of its caller what `BoundedHttp` says."""
+
+        def handle_connect(self, event: Handshake) -> None:
+            super().handle_connect(event)
+            if self.response.status_code == 101 and (peer := tls_extensions(self.transport)) is not None:
+                self.scope["extensions"] = {**(self.scope.get("extensions") or {}), **peer}
+
+    return Socket
 
 
 def _most_connections() -> int:
@@ -92,8 +100,8 @@ class _Server(uvicorn.Server):
         config = uvicorn.Config(
             self._admit,
             interface="asgi3",
-            http=BoundedHttp,
-            ws=_Socket,
+            http=cast(Any, functools.partial(BoundedHttp, application, self._most)),
+            ws=cast(Any, lambda **told: _socket_protocol()(**told)),
             ws_max_size=MOST_SAID,
             ws_per_message_deflate=False,
             lifespan="off",
@@ -109,7 +117,7 @@ class _Server(uvicorn.Server):
         self.ready = asyncio.Event()
 
     async def _admit(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """uvicorn's own limit says neither when to come again nor why."""
+        """Near the limit; uvicorn's own says neither when to come again nor why."""
         if len(self.server_state.connections) <= self._most:
             await self._application(scope, receive, send)
         elif scope["type"] == "websocket":

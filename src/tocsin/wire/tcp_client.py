@@ -95,7 +95,9 @@ class TcpSender:
         started = self._loop.time()
         try:
             async with asyncio.timeout(self._timeout):
-                answer = await self._deliver(_place(url), _framed(headers, body))
+                if urlsplit(url).scheme != SCHEME:
+                    raise BadAddress(f"{url[:80]!r} is not an address of SOAP over TCP, such as tcp://host:port/path")
+                answer = await self._deliver(place(url, soap=True), _framed(headers, body))
         except BadAddress as problem:
             answer = Answer(0, error=str(problem), refused=True)
         except TimeoutError:
@@ -104,7 +106,9 @@ class TcpSender:
             answer = Answer(0, error=str(problem) or type(problem).__name__)
         except asyncio.CancelledError:
             answer = _CLOSED
-        self._tell(done, _timed(answer, self._loop.time() - started))
+        self._tell(
+            done, Answer(answer.status, answer.body, (), answer.error, self._loop.time() - started, 0.0, answer.refused)
+        )
 
     def _tell(self, done: Done, answer: Answer) -> None:
         try:
@@ -196,7 +200,10 @@ class _Connection:
         self._frame, self._answer = frame, asyncio.get_running_loop().create_future()
         try:
             self._writer.write(frame)
-            await self._acknowledged(self._answer)
+            pause = _LOOK_SECONDS
+            while not self._answer.done() and self._unacknowledged():
+                await asyncio.wait((self._answer,), timeout=pause)
+                pause = min(2 * pause, _LONGEST_LOOK)
             await asyncio.wait((self._answer,), timeout=SETTLING_SECONDS)
             answer = self._answer.result() if self._answer.done() else _DELIVERED
         finally:
@@ -214,12 +221,6 @@ class _Connection:
     def abandon(self) -> None:
         self._listening.cancel()
         self._writer.transport.abort()
-
-    async def _acknowledged(self, answer: "asyncio.Future[Answer | _Lost]") -> None:
-        pause = _LOOK_SECONDS
-        while not answer.done() and self._unacknowledged():
-            await asyncio.wait((answer,), timeout=pause)
-            pause = min(2 * pause, _LONGEST_LOOK)
 
     def _unacknowledged(self) -> int:
         """Octets of ours that the other side's TCP has not confirmed; only Linux tells."""
@@ -283,16 +284,6 @@ def _reason(fault: xml.Element) -> str:
 def _framed(headers: Pairs, body: bytes) -> bytes:
     kind = next((value for name, value in headers if name.lower() == "content-type"), "")
     return dime.write(dime.of_soap(body, kind))
-
-
-def _place(url: str) -> Place:
-    if urlsplit(url).scheme != SCHEME:
-        raise BadAddress(f"{url[:80]!r} is not an address of SOAP over TCP, such as tcp://host:port/path")
-    return place(url, soap=True)
-
-
-def _timed(answer: Answer, seconds: float) -> Answer:
-    return Answer(answer.status, answer.body, (), answer.error, seconds, 0.0, answer.refused)
 
 
 def _found(future: "asyncio.Future[Pin]", pin: Pin) -> None:

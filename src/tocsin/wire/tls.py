@@ -1,11 +1,10 @@
-"""TLS at our doors: the server's certificate, and whom a client's certificate names."""
+"""TLS: the certificate of our doors, whom a client's certificate names, and whom we believe when we are the client."""
 
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -43,15 +42,11 @@ def tls_extensions(transport: asyncio.BaseTransport) -> dict[str, dict[object, o
     connection = transport.get_extra_info("ssl_object")
     if connection is None:
         return None
-    name = common_name(connection.getpeercert() or {})
-    return {"tls": {"tls_version": connection.version(), "client_common_name": name}}
-
-
-def common_name(certificate: dict[str, Any]) -> str | None:
-    """Of one that has exactly one: which of several is meant nobody can say."""
-    parts = (pair for part in certificate.get("subject", ()) for pair in part)
+    # of one that has exactly one: which of several is meant nobody can say
+    parts = (pair for part in (connection.getpeercert() or {}).get("subject", ()) for pair in part)
     found = [value for key, value in parts if key == "commonName"]
-    return str(found[0]) if len(found) == 1 else None
+    name = str(found[0]) if len(found) == 1 else None
+    return {"tls": {"tls_version": connection.version(), "client_common_name": name}}
 
 
 @contextlib.contextmanager
@@ -66,3 +61,46 @@ def _named(*paths: Path | None) -> Iterator[None]:
 
 def _no_password() -> str:
     raise ValueError("the key has a password; give one without")
+
+
+_AUTHORITIES = ssl.get_default_verify_paths().cafile
+
+
+class BadTrust(WireError):
+    """A file of certificates or a key that cannot be used."""
+
+
+class Trust(Struct, frozen=True):
+    """PEM files. The authorities of `ca_file` are believed instead of the system's; the key may stand beside its
+    certificate in one file.
+    """
+
+    ca_file: Path | None = None
+    client_cert: Path | None = None
+    client_key: Path | None = None
+
+    def check(self) -> None:
+        """At the start rather than with the first message."""
+        if self.client_key is not None and self.client_cert is None:
+            raise BadTrust(f"{self.client_key} is the key of a client certificate that is not named")
+        if self.ca_file is not None:
+            _try(self.ca_file, lambda context: context.load_verify_locations(self.ca_file))
+        if (certificate := self.client_cert) is not None:
+            _try(certificate, lambda context: context.load_cert_chain(certificate, self.client_key, _refuse_password))
+
+    def authorities(self) -> str | None:
+        return str(self.ca_file) if self.ca_file is not None else _AUTHORITIES
+
+
+SYSTEM = Trust()
+
+
+def _try(path: Path, load: Callable[[ssl.SSLContext], None]) -> None:
+    try:
+        load(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT))
+    except (OSError, ValueError) as problem:
+        raise BadTrust(f"{path} cannot be used for deliveries over TLS: {problem}") from None
+
+
+def _refuse_password() -> str:
+    raise ValueError("the key asks for a password, which is not supported")

@@ -43,8 +43,7 @@ from tocsin.routing.implicit.messages import (
 from tocsin.routing.implicit.notifier import Notifier
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.runtime.family import LETTERS, REPORTS
-from tocsin.runtime.link import Link
-from tocsin.runtime.peers import Way
+from tocsin.runtime.peers import Link, Way
 from tocsin.runtime.questions import Questions
 from tocsin.runtime.runtime import Runtime
 from tocsin.runtime.turn import Item
@@ -55,7 +54,7 @@ from tocsin.store.machines import Letter, MachineTables, Outgoing
 from tocsin.wire.addresses import AddressGuard
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
-from tocsin.wire.letters import Batch, Question, WireLetter, decode_batch
+from tocsin.wire.peer_messages import Batch, Question, WireLetter, decode_batch
 
 HERE, THERE, ELSEWHERE = "http://here", "http://there", "http://elsewhere/soap"
 TOPIC = "T"

@@ -30,8 +30,7 @@ from tocsin.runtime import runtime as runtime_module
 from tocsin.semantics.interest.changes import PutService, RemoveService
 from tocsin.semantics.interest.ino import Service
 from tocsin.wire.answer import Answer
-from tocsin.wire.letters import Batch, Reply, Taken, WireLetter
-from tocsin.wire.peer_messages import Declined, encode
+from tocsin.wire.peer_messages import Batch, Declined, Reply, Taken, WireLetter, encode
 
 MOVED = "http://moved"
 TWO = world([("C1", "C2")], [*at_home("C1", "N1"), ("N2", "C2", THERE)])

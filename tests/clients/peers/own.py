@@ -8,7 +8,7 @@ from tests.clients.peers.peer import Event
 
 from tocsin import Client, PullPoint
 from tocsin.client.requests import dialect_named, operation
-from tocsin.model.names import qname
+from tocsin.markup.xml import qname
 from tocsin.model.notification import Notification
 
 

@@ -41,7 +41,7 @@ MADE_METRIC = f"{_METRIC_TAG.namespace}/{_METRIC_TAG.localname}"
 PATHS, PARAMETERS = ConsumerSubscriptionManager, ClientSubscriptionManagerReferenceParams
 Refused = HTTPReturnCodeError
 _WSN = "http://docs.oasis-open.org/wsn/b-2"
-_HOST, _PATH, _PATIENCE = "127.0.0.1", "sdc", 10.0
+_HOST, _PATH, _PATIENCE = "127.0.0.1", "sdc", 60.0
 
 
 def report(name: str, action: str = METRIC) -> "etree._Element":
@@ -238,7 +238,8 @@ class Reporting:
     async def publish(self, event: Event) -> None:
         subscription = self._asking.subscription(action_filter(METRIC))
         subscription.notification_url = f"{self._broker}/broker/publish/{event.topic}"
-        await asyncio.to_thread(subscription.subscribe, 60)
+        await asyncio.to_thread(subscription.subscribe, 3600)
+        assert subscription.is_subscribed
         await asyncio.to_thread(self._provider.send, etree.fromstring(event.payload))
 
     def close(self) -> None:

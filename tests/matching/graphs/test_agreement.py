@@ -3,10 +3,10 @@
 from hypothesis import event as seen
 from hypothesis import given, settings
 from tests.effort import examples
+from tests.matching.graphs.oracle import matches_pattern
 from tests.matching.graphs.strategies import Case, cases
 
 from tocsin.markup.graphs.graph_pattern import GraphQuery
-from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.matching.graphs.index import GraphIndex
 from tocsin.matching.graphs.partial_match import furthest_match
 from tocsin.matching.graphs.search import find

@@ -4,11 +4,11 @@ from importlib.resources import files
 
 import msgspec
 import pytest
+from tests.matching.graphs.oracle import matches_pattern
 
 from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.markup.graphs.queries import parse_pattern
 from tocsin.markup.graphs.sparql import parse_sparql
-from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.concepts.ontology_documents import read_ontology
 from tocsin.semantics.concepts.pattern_checks import check_query

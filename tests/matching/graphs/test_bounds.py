@@ -5,8 +5,7 @@ from itertools import permutations
 import pytest
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.matching.graphs.index import GraphIndex
-from tocsin.matching.graphs.workspace import MOST_STEPS, Workspace
+from tocsin.matching.graphs.index import MOST_STEPS, GraphIndex, Workspace
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 

@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 from tests.matching.graphs import drawn
 from tests.matching.graphs.literals import XSD, literal
+from tests.matching.graphs.oracle import matches_pattern
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, PatternArc, PatternVertex
-from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex
 
 MODEL = drawn.model(

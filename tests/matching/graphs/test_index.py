@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from tests.effort import examples
+from tests.matching.graphs.oracle import matches_pattern
 from tests.matching.graphs.strategies import random_case, random_event, random_query, randoms
 
 from tocsin.markup.graphs.graph_pattern import (
@@ -21,7 +22,6 @@ from tocsin.markup.graphs.graph_pattern import (
     Test,
 )
 from tocsin.markup.graphs.literals import Kind, Value
-from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.matching.graphs.index import GraphHeader, GraphIndex
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex

@@ -5,11 +5,11 @@ from hypothesis import event as seen
 from hypothesis import strategies as st
 from pyoxigraph import RdfFormat, Store
 from tests.effort import examples
+from tests.matching.graphs.oracle import matches_pattern
 
 from tocsin.markup.conditions import ExpressionError
 from tocsin.markup.graphs.graph_pattern import HOME, GraphQuery
 from tocsin.markup.graphs.sparql import parse_sparql
-from tocsin.matching.graphs.definition import matches_pattern
 from tocsin.model.declarations import Ontology
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import Arc, EventGraph, Vertex

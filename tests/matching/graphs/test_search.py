@@ -4,10 +4,11 @@ from msgspec.structs import replace
 from tests.effort import examples
 from tests.matching.graphs import drawn
 from tests.matching.graphs.literals import XSD, literal
+from tests.matching.graphs.oracle import served
 from tests.matching.graphs.strategies import Case, cases
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
-from tocsin.matching.graphs.definition import equal, fits, served
+from tocsin.matching.graphs.definition import equal, fits
 from tocsin.matching.graphs.search import find
 from tocsin.matching.judge import Undecided
 from tocsin.semantics.events.event_graph import Arc, EventGraph

@@ -178,12 +178,9 @@ class Consents(Family[ConsentMachine]):
             if given is not None and given.address == address:
                 self._open(name, given)
             else:
-                self._hold(name)
+                for lane in _lanes(name):
+                    self._deliverer.hold(lane, WHY)
         self._runtime.post(name, Consumer(address, secrets.token_urlsafe(32)))
-
-    def _hold(self, name: SubscriptionId) -> None:
-        for lane in _lanes(name):
-            self._deliverer.hold(lane, WHY)
 
     def _open(self, name: SubscriptionId, given: Consent | None) -> None:
         """Who is not asked any more is not bound to the rate that another allowed."""

@@ -11,6 +11,7 @@ from tocsin.broker.consumers.secrets import Secrets, SinkSecrets, secrets_of
 from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
+from tocsin.documents.consumers import CONSENTS
 from tocsin.flow.addressing import pull_point_of
 from tocsin.model.access import Secret
 from tocsin.model.delivery import Delivery
@@ -22,8 +23,6 @@ from tocsin.routing.consent import Patience
 from tocsin.store.database import Store
 from tocsin.wire.addresses import place
 from tocsin.wire.http_client import HttpClient
-
-CALLBACKS = "/api/consents"
 
 
 class Consumers:
@@ -47,7 +46,7 @@ class Consumers:
         self._secrets = Secrets(store.secrets, credentials_over_http=asked.credentials_over_http)
         self._sinks = SinkSecrets(self._secrets, standing)
         patience = Patience(asked.consent_wait, asked.first_backoff, asked.longest_backoff)
-        asking = Asking(place(base_url)[0], base_url + CALLBACKS, asked.consent_rate, patience)
+        asking = Asking(place(base_url)[0], base_url + CONSENTS, asked.consent_rate, patience)
         self._consents = Consents(store, asking, http, deliverer, standing, now, report)
 
     def start(self) -> None:

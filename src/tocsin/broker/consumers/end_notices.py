@@ -6,7 +6,7 @@ from itertools import count
 from msgspec import Struct
 
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.queue import Entry
+from tocsin.delivery.lane import Entry
 from tocsin.mediation.dialects import customise, end_notice
 from tocsin.mediation.operations import Ended
 from tocsin.model.delivery import Delivery, Match

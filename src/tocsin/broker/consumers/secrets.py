@@ -163,7 +163,10 @@ def _check(secret: Secret) -> None:
     _check_address(secret.address)
     match secret.kind:
         case "hmac":
-            _check_key(secret.value)
+            try:
+                key_of(secret.value)
+            except ClientError as problem:
+                raise Refusal("malformed", str(problem)) from None
         case "basic":
             _need(_USER, secret.value, "the value of a basic secret is user:password")
         case "bearer":
@@ -182,13 +185,6 @@ def _check_address(address: str) -> None:
             raise BadAddress("its path has dot segments, %2f or %5c")
     except BadAddress as problem:
         raise Refusal("malformed", f"a secret cannot be for {address[:200]!r}: {problem}") from None
-
-
-def _check_key(value: str) -> None:
-    try:
-        key_of(value)
-    except ClientError as problem:
-        raise Refusal("malformed", str(problem)) from None
 
 
 def _need(pattern: re.Pattern[str], value: str, words: str) -> None:
@@ -217,11 +213,8 @@ class SinkSecrets:
             self._users[name] -= 1
             if self._users[name] <= 0:
                 del self._users[name]
-                self._let_go(name)
-
-    def _let_go(self, name: str) -> None:
-        if not any(name in _of_sinks(each) for each in self._standing.changing.values()):
-            self._secrets.forget(name)
+                if not any(name in _of_sinks(each) for each in self._standing.changing.values()):
+                    self._secrets.forget(name)
 
 
 def secrets_of(subscription: Subscription) -> set[str]:

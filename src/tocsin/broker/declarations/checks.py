@@ -12,11 +12,10 @@ from tocsin.markup.xml import MarkupError
 from tocsin.matching.catalogue import Catalogue, cycle_in
 from tocsin.model.declarations import Declaration, Hierarchy, Lifting, Ontology, Producer, Withdrawn
 from tocsin.model.filters import Filter, Graph, InBox, leaves
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.space import InformationSpace, check_space
 from tocsin.semantics.interest.producers import is_of_world
 from tocsin.semantics.rdf import n_triples
-from tocsin.semantics.suggestions import known_names
 
 MOST_SPACES = 1_000
 MOST_PRODUCERS = 100_000
@@ -135,7 +134,13 @@ def _producer(asked: Producer) -> Producer:
     for name, data in (("properties", asked.properties), ("description", asked.description)):
         if len(data) > MOST_BYTES:
             raise Refusal("too-large", f"its {name} have {len(data):,} bytes; at most {MOST_BYTES:,} are kept")
-    _check_properties(asked)
+    try:
+        if asked.properties:
+            xml.parse(asked.properties)
+    except MarkupError as problem:
+        raise Refusal("malformed", f"the properties of {asked.address[:80]!r}: {problem}") from None
+    if is_of_world(asked):
+        raise Refusal("malformed", "such properties have services of the world alone; use elements of your own")
     description = n_triples(asked.description, _base(asked.address), MOST_BYTES) if asked.description else b""
     return replace(asked, categories=tuple(dict.fromkeys(asked.categories)), description=description)
 
@@ -144,16 +149,6 @@ def _check_address(address: str) -> None:
     if not 0 < len(address) <= LONGEST_ADDRESS or address.split() != [address] or _CONTROL.search(address):
         how = f"1 to {LONGEST_ADDRESS} characters, no spaces, no control characters"
         raise Refusal("malformed", f"{address[:80]!r} cannot be a producer's address: {how}")
-
-
-def _check_properties(asked: Producer) -> None:
-    try:
-        if asked.properties:
-            xml.parse(asked.properties)
-    except MarkupError as problem:
-        raise Refusal("malformed", f"the properties of {asked.address[:80]!r}: {problem}") from None
-    if is_of_world(asked):
-        raise Refusal("malformed", "such properties have services of the world alone; use elements of your own")
 
 
 def _base(address: str) -> str:

@@ -18,7 +18,6 @@ from tocsin.model.notification import Notification
 from tocsin.model.records import Declared, Position
 from tocsin.model.refusal import Refusal
 from tocsin.model.space import InformationSpace
-from tocsin.model.subscription import Subscription
 from tocsin.semantics.interest.producers import WorldProducers, categories_of, is_of_world
 from tocsin.semantics.interest.world import World
 
@@ -69,11 +68,6 @@ class Declarations:
     async def warm(self) -> None:
         """The kernels that match boxes and graph patterns."""
         await warmed(self._report)
-
-    @property
-    def describe_events(self) -> bool:
-        """Whether events are held against ontologies or liftings."""
-        return bool(self.ahead.ontologies or self.ahead.liftings)
 
     async def ready_for(self, filters: Iterable[Filter]) -> None:
         """Graph patterns may ask for what RDF itself has, without any ontology."""
@@ -158,12 +152,12 @@ class Declarations:
                 done = "withdrawn"
             case _:
                 return
-        users = [each.id for each in self._standing.all() if each.state != "ended" and _asks_in(each, name)]
+        users = [
+            each.id
+            for each in self._standing.all()
+            if each.state != "ended" and any(box.space == name for box in boxes_in(each.filters))
+        ]
         if users:
             named = ", ".join(users[:SHOWN]) + (f" and {len(users) - SHOWN:,} more" if len(users) > SHOWN else "")
             text = f"the space {name!r} cannot be {done} while subscriptions ask for boxes in it: {named};"
             raise Refusal("in-use", f"{text} end them first, or declare a space of another name")
-
-
-def _asks_in(subscription: Subscription, space: str) -> bool:
-    return any(box.space == space for box in boxes_in(subscription.filters))

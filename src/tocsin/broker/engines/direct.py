@@ -5,7 +5,7 @@ from collections import deque
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.settlement import Settlement, own_lanes
 from tocsin.broker.journal import Arrival, Waiting
-from tocsin.delivery.queue import LAST_INDEX
+from tocsin.delivery.lane import LAST_INDEX
 
 
 class Direct:

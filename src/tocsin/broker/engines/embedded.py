@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
-from tocsin.broker.engines.settlement import Waits, own_lanes, turn
+from tocsin.broker.engines.settlement import Waits, made_before, own_lanes, refuse, turn
 from tocsin.broker.journal import Arrival, Follower, matchable
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.queue import LAST_INDEX, Entry, Place, weight
+from tocsin.delivery.lane import LAST_INDEX, SMALL, Entry, Place, weight_of
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import Flow, unmade
 from tocsin.matching.engine import matches
@@ -53,10 +53,11 @@ class EmbeddedEngine:
         reader: LogReader,
         judges: Judges,
         deliverer: Deliverer,
+        lifetime: float | None = None,
         settled: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         self._flow, self._store, self._reader, self._judges = flow, store, reader, judges
-        self.deliverer, self._settled = deliverer, settled
+        self.deliverer, self._lifetime, self._settled = deliverer, lifetime, settled
         self.overload: str | None = None
         self.matched = 0
         self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
@@ -110,14 +111,14 @@ class EmbeddedEngine:
         return self._store.past.is_first(change)
 
     def arrived(self, arrived: Arrival) -> None:
-        offer, begin, offset = self.deliverer.offer, self._judges.in_loop.begin, arrived.offset
+        offer, offset = self.deliverer.offer, arrived.offset
         for notification in arrived.matchable:
-            begin()
             place, (found, undecided) = (offset, notification.index), self._flow.match(notification)
             self.matched += len(found)
-            heavy = weight(bytes_of(notification)) if found else 0
+            light = len(notification.payload.data) <= SMALL and not notification.attributes
+            weight = 0 if light else weight_of(size_of(notification))
             for subscription in found:
-                offer(Entry(subscription.id, place, (notification, subscription), heavy))
+                offer(Entry(subscription.id, place, (notification, subscription), weight))
             for subscription, reason in undecided:
                 if reason in NOT_ITS_OWN:  # the loop has no time for it; who reads the log by itself has
                     self.deliverer.put_off(subscription.id, place)
@@ -126,17 +127,23 @@ class EmbeddedEngine:
         self.matched_to = offset + 1
 
     def prepare(self, entry: Entry) -> Delivery:
-        if type(entry.what) is Unjudged:
-            notification, subscription, reason = entry.what
-            return unmade(notification, subscription, Undecided(reason))
-        notification, subscription = cast(Wanted, entry.what)
-        try:
-            return self._flow.deliver(notification, subscription)
-        except Exception as problem:
-            return unmade(notification, subscription, problem)
+        what = entry.what
+        if type(what) is tuple:
+            notification, subscription = what
+            try:
+                delivery = self._flow.deliver(notification, subscription)
+            except Exception as problem:
+                delivery = unmade(notification, subscription, problem)
+        elif type(what) is Unjudged:
+            delivery = unmade(what.notification, what.subscription, Undecided(what.reason))
+        else:
+            return made_before(what)
+        if self._lifetime is not None or delivery.expires is not None or not delivery.headers:
+            refuse(delivery, self._lifetime)
+        return delivery
 
     def settled(self, entry: Entry) -> None:
-        """The cursor is the deliverer's own."""
+        """There are none: the cursor is the deliverer's own."""
 
     def waits(self) -> Waits:
         matched_to, lanes = self.matched_to, self.deliverer.unsettled()
@@ -216,12 +223,9 @@ class EmbeddedEngine:
 def _entry(subscription: SubscriptionId, wanted: Wanted | Unjudged) -> Entry:
     notification = wanted[0]
     place = (notification.at.offset, notification.index)
-    return Entry(subscription, place, wanted, weight(bytes_of(notification)))
+    return Entry(subscription, place, wanted, weight_of(size_of(notification)))
 
 
-def bytes_of(notification: Notification) -> int:
-    """Of what a publisher can make large."""
-    size = len(notification.payload.data)
-    for _, value in notification.attributes:  # not a sum: that costs twice as much, and all that match pay it
-        size += len(value)
-    return size
+def size_of(notification: Notification) -> int:
+    """Of what a publisher can make large, in bytes."""
+    return len(notification.payload.data) + sum(len(value) for _, value in notification.attributes)

@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
-from tocsin.broker.engines.settlement import Waits, turn
+from tocsin.broker.engines.settlement import Waits, made_before, refuse, turn
 from tocsin.broker.journal import Follower
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.queue import Entry, Place, weight
+from tocsin.delivery.lane import Entry, Place, weight_of
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed, Position
@@ -20,11 +21,27 @@ POLL_SECONDS = 0.02
 ROWS = 1000
 
 
+class Forwarding(Protocol):
+    """What a node that shares its log has put there, of each of its own."""
+
+    forwarded: dict[str, int]
+
+    def behind(self) -> int: ...
+
+
 class OutboxEngine:
     """Places are row ids of the outbox: they only grow, and are the order of sending."""
 
-    def __init__(self, store: Store, outbox: Outbox, deliverer: Deliverer) -> None:
-        self._store, self._outbox, self.deliverer = store, outbox, deliverer
+    def __init__(
+        self,
+        store: Store,
+        outbox: Outbox,
+        deliverer: Deliverer,
+        lifetime: float | None = None,
+        forwarding: Forwarding | None = None,
+    ) -> None:
+        self._store, self.outbox, self.deliverer, self._lifetime = store, outbox, deliverer, lifetime
+        self._forwarding = forwarding
         self.overload: str | None = None
         self.matched = 0
         self._last_row = 0
@@ -49,8 +66,11 @@ class OutboxEngine:
         turn(self.deliverer, change.subscription)
 
     def prepare(self, entry: Entry) -> Delivery:
-        assert isinstance(entry.what, Delivery)
-        return entry.what
+        delivery = entry.what
+        if not isinstance(delivery, Delivery):
+            return made_before(delivery)
+        refuse(delivery, self._lifetime)
+        return delivery
 
     def settled(self, entry: Entry) -> None:
         self._settled.append(entry.place[0])
@@ -61,13 +81,13 @@ class OutboxEngine:
         def waits(subscription: SubscriptionId, at: Position, index: int) -> bool | None:
             if at.offset >= self.held_from():
                 return None
-            rows = self._outbox.backlog(subscription, 0, ROWS)
+            rows = self.outbox.backlog(subscription, 0, ROWS)
             return len(rows) == ROWS or any((each.at, each.index) == (at, index) for _, each in rows)
 
         return waits
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
-        rows = await asyncio.to_thread(self._outbox.backlog, subscription, after[0], limit)
+        rows = await asyncio.to_thread(self.outbox.backlog, subscription, after[0], limit)
         return [_entry(row) for row in rows]
 
     def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> Callable[[], None]:
@@ -79,7 +99,7 @@ class OutboxEngine:
                 if dead or revived:
                     self._store.save_progress(0, {}, dead, revived)
                 if settled:
-                    self._outbox.settle(settled)
+                    self.outbox.settle(settled)
             except Exception:
                 self._settled[:0] = settled
                 raise
@@ -87,23 +107,28 @@ class OutboxEngine:
         return write
 
     def held_from(self, log: str = "log") -> int:
-        """Spark may need any of it that is in no published batch yet."""
-        last = self._outbox.last()
+        """Spark may need any of it that is in no published batch yet, nor in the log that nodes share."""
+        if self._forwarding is not None:
+            return self._forwarding.forwarded[log]
+        last = self.outbox.last()
         return 0 if last is None else int(msgspec.json.decode(last.end).get(log, 0))
 
     async def weigh(self, most: int) -> None:
-        """Senders that do not keep up with what is published are felt by who publishes."""
-        over = await asyncio.to_thread(self._outbox.holds_more_than, most)
+        """Senders that do not keep up with what is published are felt by who publishes, and so is a shared log."""
+        if self._forwarding is not None and self._forwarding.behind() > most:
+            self.overload = f"more than {most} records wait for the shared log"
+            return
+        over = await asyncio.to_thread(self.outbox.holds_more_than, most)
         self.overload = f"more than {most} deliveries wait to be sent" if over else None
 
     def all_offered(self) -> bool:
-        return not self._outbox.pending(self._last_row, 1)
+        return not self.outbox.pending(self._last_row, 1)
 
     async def poll(self) -> None:
         """Offers what Spark published. It is behind until that was read to its end, should reading fail in between."""
-        self._behind = self._outbox.changed() or self._behind
+        self._behind = self.outbox.changed() or self._behind
         while self._behind:
-            rows = await asyncio.to_thread(self._outbox.pending, self._last_row, ROWS)
+            rows = await asyncio.to_thread(self.outbox.pending, self._last_row, ROWS)
             for row in rows:
                 await self._take(_entry(row))
             self._behind = bool(rows)
@@ -125,4 +150,4 @@ class OutboxEngine:
 
 def _entry(row: Row) -> Entry:
     number, delivery = row
-    return Entry(delivery.match.subscription, (number, 0), delivery, weight(len(delivery.body)))
+    return Entry(delivery.match.subscription, (number, 0), delivery, weight_of(len(delivery.body)))

@@ -12,7 +12,7 @@ from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import OutboxEngine
 from tocsin.broker.engines.settlement import Settlement, own_lanes
 from tocsin.broker.settings import Settings
-from tocsin.delivery.queue import LAST_INDEX, Entry, Place
+from tocsin.delivery.lane import LAST_INDEX, Entry, Place, Undeliverable
 from tocsin.model.delivery import Outcome
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.store.log.log import Log
@@ -95,7 +95,10 @@ class Retention:
         return found
 
     def _bury(self, entry: Entry) -> None:
-        delivery = self._engine.prepare(entry)
-        detail = "the log's retention passed it before it could be delivered"
-        outcome = Outcome(delivery.match, delivery.at, delivery.index, self._now(), "dead", 0, detail)
+        try:
+            delivery = self._engine.prepare(entry)
+        except Undeliverable as known:
+            delivery = known.delivery
+        told = "the log's retention passed it before it could be delivered", delivery.snapshot
+        outcome = Outcome(delivery.match, delivery.at, delivery.index, self._now(), "dead", 0, *told)
         self._settlement.bury(delivery, outcome)

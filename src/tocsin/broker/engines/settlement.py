@@ -13,7 +13,7 @@ from tocsin.broker.journal import Follower
 from tocsin.broker.settings import DeliverySettings
 from tocsin.broker.subscriptions.failures import FilterFailures, InARow
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.delivery.queue import Entry, Place, Undeliverable
+from tocsin.delivery.lane import Entry, Place, Undeliverable
 from tocsin.flow.flow import unmade
 from tocsin.flow.lifetime import too_late
 from tocsin.matching.judge import Undecided
@@ -41,9 +41,13 @@ class Engine(Protocol):
 
     def followers(self) -> Sequence[Follower]: ...
 
-    def prepare(self, entry: Entry) -> Delivery: ...
+    def prepare(self, entry: Entry) -> Delivery:
+        """What is sent for an entry; Undeliverable where nothing is."""
+        ...
 
-    def settled(self, entry: Entry) -> None: ...
+    def settled(self, entry: Entry) -> None:
+        """An entry that is a delivery already, as the outbox has them."""
+        ...
 
     def waits(self) -> Waits:
         """As of now."""
@@ -63,7 +67,7 @@ class Settlement:
         self, engine: Engine, deliverer: Deliverer, outcomes: Log, filters: FilterFailures, asked: DeliverySettings
     ) -> None:
         self._engine, self._deliverer, self.outcomes, self.filters = engine, deliverer, outcomes, filters
-        self._lifetime, self.in_a_row = asked.lifetime, InARow(asked.end_after)
+        self.in_a_row = InARow(asked.end_after)
         self.delivered: Counter[SubscriptionId] = Counter()
         self._told: list[Outcome] = []
         self._dead: list[DeadLetter] = []
@@ -74,26 +78,14 @@ class Settlement:
         self._passed_over: SubscriptionId | None = None
         self.saving = asyncio.Lock()
 
-    def prepare(self, entry: Entry) -> Delivery:
-        """Who has a dead letter tried again wants it sent, however old it is."""
-        what, late = entry.what, None
-        if type(what) is DeadLetter or type(what) is Notice:
-            delivery = what.delivery
-        else:
-            delivery = self._engine.prepare(entry)
-            if self._lifetime is not None or delivery.expires is not None:
-                late = too_late(delivery.when, delivery.expires, Instant(time.time_ns()), self._lifetime)
-        if late is not None or not delivery.is_made():
-            raise Undeliverable(delivery, late or delivery.body.decode(errors="replace"))
-        return delivery
-
     def settled(self, entry: Entry, delivery: Delivery, outcome: Outcome) -> None:
         """Every delivery passes here: `isinstance` of a Struct costs as much as a call, `type` a quarter of that."""
         if entry.subscription == self._passed_over:
             return
-        result, letter = outcome.result, entry.what
-        if type(letter) is Notice:
-            self._told_of_the_end(entry, outcome)
+        result, what = outcome.result, entry.what
+        if type(what) is Notice:
+            if result != "retry":  # its lane has served; not at once, for the deliverer is not done with it
+                asyncio.get_running_loop().call_soon(self._deliverer.forget, entry.subscription)
             return
         self._told.append(outcome)
         if result == "retry":
@@ -103,26 +95,20 @@ class Settlement:
             if self.in_a_row.counts or self.filters.counts:
                 self.in_a_row.delivered(outcome.match.subscription)
                 self.filters.delivered(outcome.match.subscription)
-        if type(letter) is DeadLetter:
-            self._redriven.append(letter.id)
+        if type(what) is DeadLetter:
+            self._redriven.append(what.id)
             if result == "delivered":
-                self._revived.append(letter.id)
-        else:
+                self._revived.append(what.id)
+            elif result == "dead":
+                self._bury(delivery, outcome, what.attempts)
+            return
+        if type(what) is Delivery:
             self._engine.settled(entry)
         if result == "dead":
-            self._bury(delivery, outcome, letter.attempts if isinstance(letter, DeadLetter) else 0)
-            if not isinstance(letter, DeadLetter):
-                self._died(entry, outcome)
-
-    def _died(self, entry: Entry, outcome: Outcome) -> None:
-        self.filters.died(outcome)
-        if self.in_a_row.died(outcome):
-            self._deliverer.hold(entry.subscription, FAILING)
-
-    def _told_of_the_end(self, entry: Entry, outcome: Outcome) -> None:
-        """Its lane has served; not at once, for the deliverer is not done with it."""
-        if outcome.result != "retry":
-            asyncio.get_running_loop().call_soon(self._deliverer.forget, entry.subscription)
+            self._bury(delivery, outcome, 0)
+            self.filters.died(outcome)
+            if self.in_a_row.died(outcome):
+                self._deliverer.hold(entry.subscription, FAILING)
 
     async def backlog(self, subscription: SubscriptionId, after: Place, limit: int) -> Sequence[Entry]:
         if subscription.startswith(REDRIVEN):
@@ -200,6 +186,21 @@ class Settlement:
 
     def _bury(self, delivery: Delivery, outcome: Outcome, before: int) -> None:
         self._dead.append(DeadLetter(0, delivery, outcome.when, outcome.detail, before + outcome.attempt))
+
+
+def made_before(what: object) -> Delivery:
+    """Who has a dead letter tried again wants it sent, however old it is; and so it is with a notice."""
+    assert isinstance(what, DeadLetter | Notice)
+    if not what.delivery.is_made():
+        raise Undeliverable(what.delivery)
+    return what.delivery
+
+
+def refuse(delivery: Delivery, lifetime: float | None) -> None:
+    """Undeliverable, if it is overdue or was not made."""
+    late = too_late(delivery.when, delivery.expires, Instant(time.time_ns()), lifetime)
+    if late is not None or not delivery.is_made():
+        raise Undeliverable(delivery, late or "")
 
 
 def turn(deliverer: Deliverer, subscription: Subscription) -> None:

@@ -36,8 +36,7 @@ from tocsin.routing.implicit.messages import (
 from tocsin.routing.implicit.notifier import MEMBERSHIP, Notifier
 from tocsin.routing.machine import Effect, Machine, Report
 from tocsin.runtime.family import HERE, LETTERS, NOWHERE, Family, Place
-from tocsin.runtime.link import Link
-from tocsin.runtime.peers import Carried, Rows
+from tocsin.runtime.peers import Carried, Link, Rows
 from tocsin.runtime.questions import Questions
 from tocsin.semantics.interest.ino import topic_of
 from tocsin.semantics.interest.partition import Entry

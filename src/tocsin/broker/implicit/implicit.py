@@ -37,8 +37,7 @@ from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.routing.implicit.services import Changes, Published, Running
 from tocsin.routing.machine import Expire, Send
-from tocsin.runtime.link import Link
-from tocsin.runtime.peers import Way
+from tocsin.runtime.peers import Link, Way
 from tocsin.runtime.questions import Questions
 from tocsin.runtime.runtime import Runtime
 from tocsin.semantics.interest.changes import Change, Changing
@@ -175,7 +174,10 @@ class Implicit:
         same id is the same message, and changes nothing."""
         self._must_publish(caller, asked.topic)
         self._check(notifier, asked.protocol)
-        _check_only(asked)
+        if asked.protocol == DIRECT.name and not asked.only:
+            ways = ", ".join(PROTOCOLS)
+            text = f"`direct` tells those that `only` names, and nobody is named; name some, or choose one of {ways}"
+            raise Refusal("malformed", text)
         self._registry.topics.check(asked.topic)
         await self._registry.find(asked.only or ())
         made = Message(
@@ -277,13 +279,6 @@ def here_of(node: str, history: str, store: Store) -> Here:
     before = store.implicit.addresses(node)
     published = (each.id for each in store.implicit.publications(-1)) if before else ()
     return Here(node, history, before, frozenset(published))
-
-
-def _check_only(asked: Published) -> None:
-    if asked.protocol == DIRECT.name and not asked.only:
-        ways = ", ".join(PROTOCOLS)
-        text = f"`direct` tells those that `only` names, and nobody is named; name some, or choose one of {ways}"
-        raise Refusal("malformed", text)
 
 
 def _said(publication: Publication) -> tuple[MessageId, str, str, str]:

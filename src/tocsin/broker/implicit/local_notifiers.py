@@ -14,14 +14,13 @@ from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
 from tocsin.model.filters import ForNotifier
-from tocsin.model.refusal import OUR_FAULT, Refusal
+from tocsin.model.refusal import OUR_FAULT, Refusal, known_names
 from tocsin.model.subscription import Endpoint, Form, Subscription
 from tocsin.routing.implicit.messages import Join, Leave, Membership
 from tocsin.routing.implicit.notifier import Notifier
 from tocsin.runtime.runtime import Runtime
 from tocsin.runtime.serial import Serial
 from tocsin.semantics.interest.ino import Service
-from tocsin.semantics.suggestions import known_names
 from tocsin.store.errors import StoreError
 from tocsin.store.machines import Letter
 from tocsin.wire.peer_messages import Registering
@@ -39,7 +38,12 @@ class LocalNotifiers:
         self._tasks: list[asyncio.Task[None]] = []
 
     def start(self) -> None:
-        self._note_strays()
+        # Subscriptions of notifiers that were half made when the node was killed: with another the service would be
+        # told twice
+        used = {each.subscription for each in self.all().values()}
+        for each in self._host.subscriptions("", sys.maxsize, lambda one: one.id not in used):
+            for name in (one.name for one in each.filters if isinstance(one, ForNotifier)):
+                self._strays[name].append(each.id)
         self._ended.set()
         self._tasks += [asyncio.create_task(self._move()), asyncio.create_task(self._mind())]
 
@@ -81,14 +85,6 @@ class LocalNotifiers:
         if entry is not None and entry.notifier and not entry.node:
             return f"the world has it at {entry.notifier}"
         return known_names(name, sorted(self.all()))
-
-    def _note_strays(self) -> None:
-        """Subscriptions of notifiers that were half made when the node was killed: with another the service would be
-        told twice."""
-        used = {each.subscription for each in self.all().values()}
-        for each in self._host.subscriptions("", sys.maxsize, lambda one: one.id not in used):
-            for name in (one.name for one in each.filters if isinstance(one, ForNotifier)):
-                self._strays[name].append(each.id)
 
     async def create(self, service: Service, by: str, owner: str = "") -> None:
         service.check()

@@ -1,7 +1,9 @@
 """What other nodes of the world ask of this one: it takes what is for its machines, and tells them their part."""
 
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from tocsin.broker.implicit.registry import LocalRegistry
@@ -9,7 +11,33 @@ from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Refusal
 from tocsin.runtime.runtime import Runtime
 from tocsin.semantics.interest.partition import Entry, Partition
-from tocsin.wire.peer_messages import SKEW, Registering
+from tocsin.store.database import Store
+from tocsin.wire.peer_messages import SHORTEST_KEY, SKEW, BadKey, Registering
+
+_META = "implicit_key"
+
+
+def world_key(file: Path | None, store: Store) -> bytes:
+    """Without a file one of its own, kept in the store, which is fit for a world of one node."""
+    if file is not None:
+        return _read(file)
+    if (kept := store.meta(_META)) is None:
+        kept = secrets.token_hex(32)
+        store.set_meta(_META, kept)
+    return kept.encode()
+
+
+def _read(file: Path) -> bytes:
+    try:
+        key = file.read_bytes().strip()
+    except OSError as problem:
+        raise BadKey(f"implicit.key_file {file} cannot be read: {problem.strerror}") from problem
+    if len(key) < SHORTEST_KEY:
+        raise BadKey(
+            f"implicit.key_file {file} has {len(key)} bytes; {SHORTEST_KEY} are the least:"
+            f" `openssl rand -hex 32 > {file}` makes a good one"
+        )
+    return key
 
 
 class Once:
@@ -25,14 +53,11 @@ class Once:
             raise Refusal("overloaded", "the node that keeps the world has just begun; try again a little later")
         if asked.nonce in self._heard:
             raise Refusal("not-proven", f"this of {asked.name[:80]!r} was said before; it counts once")
-        self._forget()
-        self._heard[asked.nonce] = self._now()
-
-    def _forget(self) -> None:
-        """Those whose proof is too old by now, wherever the clock of the other node stands."""
+        # Those whose proof is too old by now, wherever the clock of the other node stands
         old = self._now() - 2 * SKEW * SECOND
         for nonce in list(takewhile(lambda each: self._heard[each] < old, self._heard)):
             del self._heard[nonce]
+        self._heard[asked.nonce] = self._now()
 
 
 class PeerSide:

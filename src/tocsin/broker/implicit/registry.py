@@ -64,7 +64,16 @@ class LocalRegistry:
         self._changes = Serial()
         self._changed = asyncio.Event()
         self._closing = False
-        self._world = _remade(tables.changes())
+        history = tables.changes()
+        world = World()
+        for each in history:
+            try:
+                world.apply(each.change)
+            except Refusal as refusal:
+                raise DatabaseFailed(
+                    f"change {each.version} of the world cannot be made again: {refusal.text}"
+                ) from None
+        self._world = world
         self._tried = _again(self._world)
         self._shown = self._world.version  # of the last change that a part may show
         self._parts: dict[str, tuple[int, Partition]] = {}  # what each node was told, and as of which such change
@@ -121,14 +130,11 @@ class LocalRegistry:
         rows = [Changing(number, when, by, change) for number, change in enumerate(changes, first)]
         await asyncio.to_thread(self._tables.add_changes, rows)
         for change in changes:
-            self._apply(change)
-
-    def _apply(self, change: Change) -> None:
-        """An edge that counts no more and no less than before is nothing that another node has to hear of."""
-        before = _counted(self._world, change)
-        self._world.apply(change)
-        if before is None or before != _counted(self._world, change):
-            self._shown = self._world.version
+            # An edge that counts no more and no less than before is nothing that another node has to hear of
+            before = _counted(self._world, change)
+            self._world.apply(change)
+            if before is None or before != _counted(self._world, change):
+                self._shown = self._world.version
 
     async def history(self, after: int, limit: int) -> Sequence[Changing]:
         return await asyncio.to_thread(self._tables.changes, after, limit)
@@ -178,16 +184,6 @@ class LocalRegistry:
     def _tell_waiting(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-def _remade(history: Iterable[Changing]) -> World:
-    world = World()
-    for each in history:
-        try:
-            world.apply(each.change)
-        except Refusal as refusal:
-            raise DatabaseFailed(f"change {each.version} of the world cannot be made again: {refusal.text}") from None
-    return world
 
 
 def _counted(world: World, change: Change) -> bool | None:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tocsin.delivery.retry import delay, describe
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.refusal import Refusal
-from tocsin.runtime.link import Link
+from tocsin.runtime.peers import Link
 from tocsin.semantics.interest.ino import Service
 from tocsin.semantics.interest.partition import Entry, Partition
 from tocsin.semantics.interest.taxonomy import Taxonomy

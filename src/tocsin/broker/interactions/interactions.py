@@ -16,12 +16,12 @@ from tocsin.broker.interactions.records import NAMES, Records, check_live, is_li
 from tocsin.broker.interactions.ways import Standing, Ways
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.tracing.lookup import fetch
+from tocsin.documents.interactions import REQUESTS
 from tocsin.model import names
 from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.interactions import Also, Ask, Choice, Fetched, Interaction, Receivers, Request, Tell
 from tocsin.model.names import Topic
 from tocsin.model.notification import Payload
-from tocsin.model.paths import REQUESTS
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, protocol
 from tocsin.routing.implicit.services import Published

@@ -136,7 +136,9 @@ class Standing:
         self._ways, self._records = ways, records
 
     async def subscribe(self, world: World, request: Request) -> Request:
-        await self._end_lost(world, request.producer)
+        for each in self._asked(request.producer):
+            if not self._reaches(world, each):
+                await self.end(each)
         self._check_free(world, request)
         asker, producer = world.service(request.asker), world.service(request.producer)
         subscription = await self._ways.stand(asker, producer, topic_of(world.topics, request.topic))
@@ -159,11 +161,6 @@ class Standing:
     def at(self, world: World, producer: str) -> list[Request]:
         """Those that still reach who asked."""
         return [each for each in self._asked(producer) if self._reaches(world, each)]
-
-    async def _end_lost(self, world: World, producer: str) -> None:
-        for each in self._asked(producer):
-            if not self._reaches(world, each):
-                await self.end(each)
 
     def _check_free(self, world: World, request: Request) -> None:
         """A producer that has one subscriber on a topic has no other there, nor above or below it."""

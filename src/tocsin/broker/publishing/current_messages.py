@@ -1,7 +1,7 @@
 """The current message of each topic: the last that was published on it (WS-BaseNotification 1.3 s4.3)."""
 
 from tocsin.broker.caller import Caller
-from tocsin.broker.journal import Arrival, Follower
+from tocsin.broker.journal import Arrival, Follower, arrival
 from tocsin.model.filters import TopicIs
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
@@ -29,8 +29,7 @@ class CurrentMessages:
         self._gone: _Topics = {}
 
         offset, saved = table.load()
-        for each in saved:
-            self._put(each)
+        self._arrived(arrival(0, list(saved), None, None))
         self._fresh.clear()
         self._offset = max(0, end - _LOOKED_BACK) if offset is None else offset
 
@@ -73,31 +72,25 @@ class CurrentMessages:
         self._fresh, self._gone = fresh | self._fresh, gone | self._gone
 
     def _arrived(self, arrived: Arrival) -> None:
+        last = self._last
         for each in arrived.public:
-            self._put(each)
-        self._offset = arrived.offset + 1
-
-    def _put(self, notification: Notification) -> None:
-        topic, last = notification.topic, self._last
-        before = last.pop(topic, None)
-        if before is not None:
-            self._bytes -= _size(before)
-        last[topic] = notification
-        self._fresh[topic] = None
-        self._bytes += _size(notification)
+            topic = each.topic
+            before = last.pop(topic, None)
+            if before is not None:
+                self._bytes -= len(before.payload.data) + _OVERHEAD
+            last[topic] = each
+            self._fresh[topic] = None
+            self._bytes += len(each.payload.data) + _OVERHEAD
         if len(last) > MOST_TOPICS or self._bytes > MOST_BYTES:
             self._make_room()
+        self._offset = arrived.offset + 1
 
     def _make_room(self) -> None:
         while len(self._last) > MOST_TOPICS or (self._bytes > MOST_BYTES and len(self._last) > 1):
             topic = next(iter(self._last))
-            self._bytes -= _size(self._last.pop(topic))
+            self._bytes -= len(self._last.pop(topic).payload.data) + _OVERHEAD
             self._fresh.pop(topic, None)
             self._gone[topic] = None
-
-
-def _size(notification: Notification) -> int:
-    return len(notification.payload.data) + _OVERHEAD
 
 
 def _one_topic(asked: TopicIs) -> Topic:

@@ -15,7 +15,7 @@ from tocsin.broker.journal import Arrival, Journal, arrival
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics.topic_space import TopicSpace
-from tocsin.flow.addressing import NOTIFIERS, door_of, event_for_service, pull_point_of
+from tocsin.flow.addressing import NOTIFIERS, PULL_POINTS, door_of, event_for_service, pull_point_of
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
 from tocsin.mediation.ce import cloudevents
@@ -25,9 +25,10 @@ from tocsin.mediation.soap.soap import Envelope
 from tocsin.model.identity import SECOND, Instant, Pairs, after
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
-from tocsin.model.records import Accepted
+from tocsin.model.records import Accepted, Position
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.messages import Copy
+from tocsin.store.errors import CannotAppend
 
 Key = tuple[str | None, str, str, int]
 REMEMBERED_SECONDS = 600.0
@@ -58,29 +59,26 @@ def _failed(future: "asyncio.Future[int]") -> bool:
     return future.done() and (future.cancelled() or future.exception() is not None)
 
 
-def key_of(notification: Notification, pull_point: str | None = None, principal: str | None = None) -> Key | None:
-    """None for an id that was made here: it cannot come twice. To each pull point or service it may come once.
+def key_of(
+    notifications: Sequence[Notification], pull_point: str | None = None, principal: str | None = None
+) -> Key | None:
+    """Of one record; None for an id that was made here: it cannot come twice. To each pull point or service it may
+    come once.
 
     Nobody can speak for another by using up its ids: the same from somebody else is another message.
 
-    Producers that do not name themselves may number their messages alike, so there the content counts too.
+    Producers that do not name themselves may number their messages alike, so there the content counts too. In a batch
+    each event has an id of its own: one that came before does not stand for the rest.
     """
-    if notification.id.startswith(f"urn:uuid:{notification.cause}"):
+    first = notifications[0]
+    if first.id.startswith(f"urn:uuid:{first.cause}"):
         return None
-    to = pull_point or notification.addressee
-    name = f"{notification.id} {to}" if to else notification.id
-    content = 0 if notification.producer else hash(notification.payload.data)
-    return principal, notification.producer, name, content
-
-
-def key_of_all(
-    notifications: Sequence[Notification], pull_point: str | None = None, principal: str | None = None
-) -> Key | None:
-    """Of one record. In a batch each event has an id of its own: one that came before does not stand for the rest."""
-    key = key_of(notifications[0], pull_point, principal)
-    if key is None or len(notifications) == 1 or notifications[0].dialect != cloudevents.NAME:
-        return key
-    return *key[:3], hash(tuple((each.producer, each.id, each.payload.data) for each in notifications))
+    to = pull_point or first.addressee
+    if len(notifications) > 1 and first.dialect == cloudevents.NAME:
+        content = hash(tuple((each.producer, each.id, each.payload.data) for each in notifications))
+    else:
+        content = 0 if first.producer else hash(first.payload.data)
+    return principal, first.producer, f"{first.id} {to}" if to else first.id, content
 
 
 class Publishing:
@@ -103,6 +101,11 @@ class Publishing:
         self.accepted: Counter[str] = Counter()  # notifications, by dialect
         self.repeated = 0
 
+    async def tell_service(self, copy: Copy, topic: Topic, producer: str) -> None:
+        """What reached a notifier of ours goes to its service by the ordinary way; returns when it is on disk."""
+        headers, body = event_for_service(copy, topic, producer)
+        await self.publish(NODE, door_of(copy.to), cloudevents.NAME, headers, body, of_notifier=True)
+
     async def publish(
         self,
         caller: Caller,
@@ -111,45 +114,44 @@ class Publishing:
         headers: Pairs,
         body: bytes,
         reading: Reading | None = None,
+        *,
+        of_notifier: bool = False,
     ) -> None:
         """Returns when it is on disk; refuses what cannot be normalised, is not allowed or cannot be stored."""
-        if door.startswith(NOTIFIERS):
+        if door.startswith(NOTIFIERS) and not of_notifier:
             raise Refusal("malformed", f"{door[:80]!r} is a notifier's, which takes Publish and Notify of its own")
-        if type(reading) is Envelope and (proof := reading.headers.get("security")) is not None:
-            body, reading = without_security(body, proof), None
-        await self._accept(caller, door, dialect, headers, body, reading)
-
-    async def tell_service(self, copy: Copy, topic: Topic, producer: str) -> None:
-        """What reached a notifier of ours goes to its service by the ordinary way; returns when it is on disk."""
-        headers, body = event_for_service(copy, topic, producer)
-        await self._accept(NODE, door_of(copy.to), cloudevents.NAME, headers, body, None)
-
-    async def _accept(
-        self, caller: Caller, door: str, dialect: str, headers: Pairs, body: bytes, reading: Reading | None
-    ) -> None:
         if (overload := self._engine.overload or self._mailboxes.overload) is not None:
             raise Refusal("overloaded", f"{overload}; try again a little later")
-        journal, now, pull_point = self._journal, self._now(), self._addressee(door)
-        record = Accepted(journal.position(), now, door, dialect, headers, caller.name, new_cause(), body)
+        if type(reading) is Envelope and (proof := reading.headers.get("security")) is not None:
+            body, reading = without_security(body, proof), None
+        journal, now = self._journal, self._now()
+        pull_point = self._addressee(door) if door.startswith(PULL_POINTS) else None
+        at = Position(journal.node, journal.log.next_offset)
+        record = Accepted(at, now, door, dialect, headers, caller.name, new_cause(), body)
         notifications = normalise(record, reading)
-        arrived = arrival(record.at.offset, notifications, pull_point, caller.name)
-        self._check(caller, notifications, arrived)
-        if self._declarations.describe_events and await self._semantics.check_event_graphs(notifications):
+        first = notifications[0]
+        if len(notifications) > 1 or first.attributes or self._topics.restricts or caller.principal is not None:
+            self._check(caller, notifications, pull_point)
+        declared = self._declarations.ahead
+        if (declared.ontologies or declared.liftings) and await self._semantics.check_event_graphs(notifications):
             record = msgspec.structs.replace(record, at=journal.position(), when=self._now())
             notifications = normalise(record)
-            arrived = arrival(record.at.offset, notifications, pull_point, caller.name)
-        key = key_of_all(notifications, pull_point, caller.name)
-        if key is not None and (first := self._duplicates.first(key, now)) is not None:
+        key = key_of(notifications, pull_point, caller.name)
+        stored = None if key is None else self._duplicates.first(key, now)
+        if repeats := stored is not None:
             self.repeated += 1
-            await journal.stored(first)
-            return
-        future = journal.accept(record, arrived)
-        if key is not None:
-            self._duplicates.remember(key, now, future)
-        await journal.stored(future)
-        self.accepted[dialect] += len(notifications)
+        else:
+            stored = journal.accept(record, arrival(record.at.offset, notifications, pull_point, caller.name))
+            if key is not None:
+                self._duplicates.remember(key, now, stored)
+        try:
+            await stored
+        except CannotAppend as problem:
+            raise journal.refusal(problem) from None
+        if not repeats:
+            self.accepted[dialect] += len(notifications)
 
-    def _check(self, caller: Caller, notifications: Sequence[Notification], arrived: Arrival) -> None:
+    def _check(self, caller: Caller, notifications: Sequence[Notification], pull_point: str | None) -> None:
         if not notifications[0].addressee and self._topics.restricts:
             for notification in notifications:
                 self._topics.check(notification.topic)
@@ -160,8 +162,8 @@ class Publishing:
         if caller.principal is not None:
             for notification in notifications:
                 caller.must_publish(notification.topic)
-                if arrived.pull_point is not None:
-                    self._must_fill(caller, arrived.pull_point, notification)
+                if pull_point is not None:
+                    self._must_fill(caller, pull_point, notification)
 
     def _must_fill(self, caller: Caller, name: str, notification: Notification) -> None:
         """The mailbox of another takes from us what its owner could have subscribed to."""
@@ -183,7 +185,7 @@ class Publishing:
         """The window of message ids, from the log: a caller that did not hear our answer asks again after a restart."""
         if not arrived.notifications or self._now() - arrived.notifications[0].when > REMEMBERED_SECONDS * SECOND:
             return
-        key = key_of_all(arrived.notifications, arrived.pull_point, arrived.principal)
+        key = key_of(arrived.notifications, arrived.pull_point, arrived.principal)
         if key is not None:
             stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             stored.set_result(arrived.offset)

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from tocsin.broker.engines.embedded import bytes_of
+from tocsin.broker.engines.embedded import size_of
 from tocsin.broker.journal import matchable
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import with_meaning
 from tocsin.matching.catalogue import Catalogue
-from tocsin.matching.engine import Engine, Matched, matches
+from tocsin.matching.engine import Engine, matches
 from tocsin.matching.judge import Undecided
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import NOTHING
@@ -56,7 +56,7 @@ Found = tuple[Notification, str | Exception | None]  # why it could not be judge
 
 
 class Feeds:
-    """True while a notification can match one of them; who reads the log does not count until it has caught up."""
+    """`standing` are all of them; who reads the log is matched with nothing new until it has caught up."""
 
     def __init__(
         self, store: Store, put: Callable[[str, str, Notification], None], log: Path, feeding: Feeding
@@ -64,19 +64,13 @@ class Feeds:
         self._store, self._put, self._log, self._feeding = store, put, log, feeding
         self._known = Catalogue()
         self._engine = Engine(self._known, feeding.judges.in_loop, feeding.base_url)
-        self._standing: dict[str, Subscription] = {}
+        self.standing: dict[str, Subscription] = {}
         self.lagging: dict[str, int] = {}  # the next record to read
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
-    def __len__(self) -> int:
-        return len(self._engine)
-
-    def any(self) -> bool:
-        return bool(self._standing)
-
     def match(self, notifications: Sequence[Notification], progress: Progress) -> Iterator[Fed]:
         """Of one record. Whom the loop has no time for reads it from the log, as if it began there."""
-        matched = [(each, self._matched(each)) for each in notifications]
+        matched = [(each, self._engine.match(each)) for each in notifications]
         undecided = [(said, *pair) for said, (_, pairs) in matched for pair in pairs]
         put_off = {each.id: said.at.offset for said, each, reason in undecided if reason in NOT_ITS_OWN}
         for name, offset in put_off.items():
@@ -97,10 +91,6 @@ class Feeds:
             self._feeding.wanted(subscription.id)
             yield Fed(subscription.id, point, told)
 
-    def _matched(self, notification: Notification) -> Matched:
-        self._feeding.judges.in_loop.begin()
-        return self._engine.match(notification)
-
     def _fall_behind(self, name: SubscriptionId, offset: int, progress: Progress) -> None:
         self._engine.remove(name)
         self.lagging[name] = offset
@@ -110,7 +100,7 @@ class Feeds:
         self._known.declare(what)
 
     def stand(self, subscription: Subscription) -> None:
-        self._standing[subscription.id] = subscription
+        self.standing[subscription.id] = subscription
         self._feeding.judges.in_loop.expect(subscription.filters)
         if subscription.id not in self.lagging and subscription.filters != (NOTHING,):
             self._engine.apply(subscription)
@@ -126,18 +116,18 @@ class Feeds:
     def end(self, subscription: SubscriptionId) -> None:
         """It feeds no pull point any more."""
         self._engine.remove(subscription)
-        self._standing.pop(subscription, None)
+        self.standing.pop(subscription, None)
         self.lagging.pop(subscription, None)
 
     def _begins_before(self, change: Changed) -> bool:
         subscription = change.subscription
-        if subscription.since.offset >= change.at.offset or subscription.id in self._standing:
+        if subscription.since.offset >= change.at.offset or subscription.id in self.standing:
             return False
         return self._store.past.is_first(change)
 
     def resume(self, progress: Progress) -> None:
         for name in list(self.lagging):
-            if name in self._standing:
+            if name in self.standing:
                 self._follow(name, progress)
             else:
                 del self.lagging[name]
@@ -176,20 +166,20 @@ class Feeds:
             await self._read_page(name, at, min(at + PAGE, end))
         else:
             del self.lagging[name]
-            self.stand(self._standing[name])
+            self.stand(self.standing[name])
 
     async def _read_page(self, name: str, at: int, stop: int) -> None:
         found, stop = await asyncio.to_thread(self._wanted, name, at, stop)
-        if self.lagging.get(name) == at and (point := pulled_by(self._standing[name])) is not None:
+        if self.lagging.get(name) == at and (point := pulled_by(self.standing[name])) is not None:
             for each, problem in found:
                 match problem:
                     case None:
                         self._feeding.wanted(SubscriptionId(name))
                         self._put(point, name, each)
                     case str():
-                        self._feeding.unjudged(each, self._standing[name], problem)
+                        self._feeding.unjudged(each, self.standing[name], problem)
                     case _:
-                        self._feeding.unwritten(each, self._standing[name], problem)
+                        self._feeding.unwritten(each, self.standing[name], problem)
             self.lagging[name] = stop
 
     def _wanted(self, name: str, start: int, stop: int) -> tuple[list[Found], int]:
@@ -211,7 +201,7 @@ class Feeds:
                 if any(problem == CROWDED for _, problem in wanted):  # by others who read: it waits
                     return found, offset
                 found += wanted
-                left -= sum(bytes_of(each) for each, _ in wanted)
+                left -= sum(size_of(each) for each, _ in wanted)
                 if left <= 0:
                     return found, offset + 1
         return found, page.stop

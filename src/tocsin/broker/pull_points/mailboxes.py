@@ -54,6 +54,7 @@ class Mailboxes:
         self.feeds = Feeds(store, self._put, settings.places.log(), feeding)
         self.pulled_to = 0
         self.put = self.handed_out = self.overflowed = 0
+        self.overload: str | None = None  # why nothing more is to be accepted for now
         self._saved_to = 0
         self._buffer: list[Put] = []
         self._under_way = 0  # so many are being saved
@@ -105,11 +106,6 @@ class Mailboxes:
         self.feeds.declare(declared.what)
         self.pulled_to = declared.at.offset + 1
 
-    def accepted(self, notifications: Sequence[Notification]) -> None:
-        """Called only while `feeds` are there."""
-        for name, point, notification in self.feeds.match(notifications, self):
-            self._put(point, name, notification)
-
     def put_again(self, pull_point: str, subscription: str, notification: Notification) -> None:
         """Besides what the log has for it."""
         if self.overload is not None:
@@ -121,12 +117,6 @@ class Mailboxes:
         self._point(pull_point)
         self.put_again(pull_point, subscription, notification)
         await self.surely_saved()
-
-    @property
-    def overload(self) -> str | None:
-        """Why nothing more is to be accepted for now."""
-        held_back = len(self._buffer) + self._under_way
-        return f"{held_back} messages for pull points wait to be stored" if held_back >= _MOST_HELD_BACK else None
 
     def has(self, name: str) -> bool:
         return name in self._points
@@ -215,7 +205,7 @@ class Mailboxes:
 
     def _skip_what_nobody_pulls(self, end: int) -> None:
         """Without pull points nothing is saved, so the log since then may be long."""
-        if self.feeds.any():
+        if self.feeds.standing:
             return
         later = (
             each for each in self._store.past.changes(since=self.pulled_to) if pulled_by(each.subscription) is not None
@@ -230,8 +220,9 @@ class Mailboxes:
         if arrived.pull_point is not None:
             for each in arrived.notifications:
                 self._put(arrived.pull_point, arrived.pull_point, each)
-        elif self.feeds:
-            self.accepted(arrived.notifications)
+        elif self.feeds.standing:
+            for name, point, notification in self.feeds.match(arrived.notifications, self):
+                self._put(point, name, notification)
         self.pulled_to = arrived.offset + 1
 
     def _put(self, pull_point: str, subscription: str, notification: Notification) -> None:
@@ -245,6 +236,13 @@ class Mailboxes:
         point.move()
         if len(self._buffer) >= _MOST_BUFFERED:
             self._writer.begin()
+        if len(self._buffer) + self._under_way >= _MOST_HELD_BACK:
+            self._weigh()
+
+    def _weigh(self) -> None:
+        held_back = len(self._buffer) + self._under_way
+        too_many = held_back >= _MOST_HELD_BACK
+        self.overload = f"{held_back} messages for pull points wait to be stored" if too_many else None
 
     def _note_progress(self) -> None:
         """So that the next start need not look at all of it again."""
@@ -288,6 +286,7 @@ class Mailboxes:
     def _written(self, what: tuple[Saving, list[_Taking]], taken: list[list[Row]]) -> None:
         saving, takings = what
         self._under_way, self._saved_to = 0, saving.pulled_to
+        self._weigh()
         self._settle(saving)
         for taking, rows in zip(takings, taken, strict=True):
             self._hand_out(taking, rows)
@@ -314,6 +313,7 @@ class Mailboxes:
     def _put_back(self, what: tuple[Saving, list[_Taking]]) -> None:
         saving, self._under_way = what[0], 0
         self._buffer[:0] = saving.put
+        self._weigh()
         self._ended[:0] = saving.ended
         for state in saving.points:
             if (point := self._points.get(state.id)) is not None:

@@ -10,27 +10,12 @@ from tocsin.model.records import Changed
 from tocsin.store.judge.judge import NOT_ITS_OWN
 
 
-class FilterFailures:
-    """Dead letters of a subscription that its filter made, with no delivery between them; counted since the node began.
+class _Counted:
+    """What a subscription fails with, as long as nothing succeeds; counted since the node was started."""
 
-    With either engine these are what the node is told of a filter: that one said no is not heard of here.
-    """
-
-    def __init__(self, most: int = 3, suspended: Iterable[SubscriptionId] = ()) -> None:
-        self._most, self._suspended = most, set(suspended)
+    def __init__(self) -> None:
         self.counts: Counter[SubscriptionId] = Counter()
         self._over: dict[SubscriptionId, str] = {}
-        self._resumed: dict[SubscriptionId, int] = {}
-
-    def died(self, outcome: Outcome) -> None:
-        """What was held while it was suspended is no reason to do so again."""
-        name, detail = outcome.match.subscription, outcome.detail
-        reason = detail.removeprefix(UNJUDGED)
-        if reason == detail or reason in NOT_ITS_OWN or outcome.at.offset < self._resumed.get(name, 0):
-            return
-        self.counts[name] += 1
-        if self.counts[name] >= self._most:
-            self._over[name] = f"its filter failed {self.counts[name]} times in a row: {reason}"
 
     def delivered(self, subscription: SubscriptionId) -> None:
         self.counts.pop(subscription, None)
@@ -42,6 +27,28 @@ class FilterFailures:
     def forget(self, subscription: SubscriptionId) -> None:
         self._over.pop(subscription, None)
         self.counts.pop(subscription, None)
+
+
+class FilterFailures(_Counted):
+    """Dead letters of a subscription that its filter made, with no delivery between them.
+
+    With either engine these are what the node is told of a filter: that one said no is not heard of here.
+    """
+
+    def __init__(self, most: int = 3, suspended: Iterable[SubscriptionId] = ()) -> None:
+        super().__init__()
+        self._most, self._suspended = most, set(suspended)
+        self._resumed: dict[SubscriptionId, int] = {}
+
+    def died(self, outcome: Outcome) -> None:
+        """What was held while it was suspended is no reason to do so again."""
+        name, detail = outcome.match.subscription, outcome.detail
+        reason = detail.removeprefix(UNJUDGED)
+        if reason == detail or reason in NOT_ITS_OWN or outcome.at.offset < self._resumed.get(name, 0):
+            return
+        self.counts[name] += 1
+        if self.counts[name] >= self._most:
+            self._over[name] = f"its filter failed {self.counts[name]} times in a row: {reason}"
 
     def changed(self, change: Changed) -> None:
         """Who is resumed begins anew."""
@@ -58,13 +65,12 @@ class FilterFailures:
             self._resumed[name] = change.at.offset
 
 
-class InARow:
-    """Dead letters of a subscription with no delivery between them. Counted since the node was started."""
+class InARow(_Counted):
+    """Dead letters of a subscription with no delivery between them."""
 
     def __init__(self, most: int | None) -> None:
+        super().__init__()
         self._most = most
-        self.counts: Counter[SubscriptionId] = Counter()
-        self._over: dict[SubscriptionId, str] = {}
 
     def died(self, outcome: Outcome) -> bool:
         """Whether it is one too many; what was never tried says nothing of its consumer."""
@@ -76,14 +82,3 @@ class InARow:
             return False
         self._over[name] = f"{self.counts[name]} notifications in a row could not be delivered: {outcome.detail}"
         return True
-
-    def delivered(self, subscription: SubscriptionId) -> None:
-        self.counts.pop(subscription, None)
-
-    def over(self) -> dict[SubscriptionId, str]:
-        """Those that had one too many, and why."""
-        return dict(self._over)
-
-    def forget(self, subscription: SubscriptionId) -> None:
-        self._over.pop(subscription, None)
-        self.counts.pop(subscription, None)

@@ -9,13 +9,32 @@ from msgspec.structs import replace
 
 from tocsin.broker.consumers.end_notices import EndNotices
 from tocsin.broker.journal import Journal
-from tocsin.broker.subscriptions.leases import standing
 from tocsin.mediation.operations import Ended, EndStatus
 from tocsin.mediation.soap.templates import SUBSCRIPTIONS
-from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.mediation.times import timestamp
+from tocsin.model.identity import Instant, SubscriptionId, after
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import State, Subscription
+
+
+def granted(asked: Instant | None, now: Instant, default: float, longest: float) -> Instant:
+    """What was asked for, up to the longest; the default when nothing was asked for."""
+    if asked is None:
+        return after(now, default)
+    latest = after(now, longest)
+    return min(asked, latest)
+
+
+def standing(subscription: Subscription | None, name: str, now: Instant) -> Subscription:
+    """The subscription if it can still be managed; refused if it is unknown, ended or expired."""
+    if subscription is None or subscription.state == "ended":
+        raise Refusal("unknown-subscription", f"there is no subscription {name!r} here; it may have ended")
+    if subscription.expires is not None and subscription.expires <= now:
+        ended = timestamp(subscription.expires)
+        raise Refusal("unknown-subscription", f"subscription {name!r} expired at {ended}; subscribe again")
+    return subscription
+
 
 Seen = Callable[[Subscription], bool]
 

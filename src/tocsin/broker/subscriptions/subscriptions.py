@@ -13,8 +13,7 @@ from tocsin.broker.engines.settlement import Settlement
 from tocsin.broker.journal import Journal
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.settings import Settings
-from tocsin.broker.subscriptions.leases import granted
-from tocsin.broker.subscriptions.standing import Seen, StandingSubscriptions
+from tocsin.broker.subscriptions.standing import Seen, StandingSubscriptions, granted
 from tocsin.broker.subscriptions.start_position import start_position
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.flow.addressing import pull_point_of
@@ -135,6 +134,7 @@ class Subscriptions:
         """How a service is told by its notifier: sent to, or a pull point of its own; it stands until it is removed."""
         self._check_address(consumer, form)
         self._consumers.check(NODE, consumer)
+        self._check_shared(consumer)
         asked, name = self._consumers.asked(consumer, form), SubscriptionId(uuid.uuid4().hex)
         position = self._journal.position()
         return await self._standing.change(
@@ -178,6 +178,7 @@ class Subscriptions:
         """As it will be, but for where it begins and whose it is."""
         await self._declarations.ready_for(request.filters)
         consumer = self._at_home(request.consumer) or request.consumer
+        self._check_shared(None if consumer is not request.consumer else consumer)
         for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check_address(endpoint, request.form)
         self._topics.check_filters(request.filters)
@@ -193,6 +194,12 @@ class Subscriptions:
             self._journal.position(),
             self._granted(request.expires),
         )
+
+    def _check_shared(self, consumer: Endpoint | None) -> None:
+        """A pull point is filled by the node that has it, from its own log, which has only what was published there."""
+        if self._settings.log.shared is not None and consumer is None:
+            text = "with a log that nodes share there are no pull points yet; name a consumer to send to"
+            raise Refusal("unsupported-delivery", text)
 
     def _granted(self, asked: Instant | None) -> Instant:
         limits = self._settings.limits
@@ -221,5 +228,8 @@ class Subscriptions:
         """Where in the log it begins; None with what comes next."""
         if start is None:
             return None
+        if self._settings.log.shared is not None:
+            text = "with a log that nodes share a subscription begins with what comes next; `tocsin pipeline replay`"
+            raise Refusal("bad-start", f"{text} delivers what was before")
         folder, end = Places(self._settings.data).log("log"), self._journal.log.next_offset
         return await asyncio.to_thread(start_position, start, folder, end, self._now())

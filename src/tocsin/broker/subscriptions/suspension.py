@@ -38,7 +38,14 @@ class Suspension:
         try:
             if self._standing.get(name).state not in states:
                 return False
-            self._tell(await self._standing.turn(name, "suspended", reason))
+            # Where its notifications went: no specification has a message for this, SubscriptionEnd would say it is
+            # over
+            suspended = await self._standing.turn(name, "suspended", reason)
+            notice, pull_point = _notice(suspended, self._now(), self._base_url), pulled_by(suspended)
+            if pull_point is None:
+                self._notices.tell(notice, suspended, self._base_url)
+            else:
+                self._mailboxes.put_again(pull_point, suspended.id, notice)
         except Refusal as refusal:
             if refusal.reason != "unknown-subscription":  # else it ended meanwhile
                 raise
@@ -50,15 +57,6 @@ class Suspension:
             if await self.suspend(name, reason):
                 report(f"subscription {name} is suspended: {reason}")
             failures.forget(name)
-
-    def _tell(self, suspended: Subscription) -> None:
-        """Where its notifications went: no specification has a message for this, SubscriptionEnd would say it is
-        over."""
-        notice, pull_point = _notice(suspended, self._now(), self._base_url), pulled_by(suspended)
-        if pull_point is None:
-            self._notices.tell(notice, suspended, self._base_url)
-        else:
-            self._mailboxes.put_again(pull_point, suspended.id, notice)
 
 
 def _notice(suspended: Subscription, now: Instant, base_url: str) -> Notification:

@@ -17,7 +17,7 @@ from tocsin.flow.addressing import pulled_by
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches_filters
 from tocsin.matching.judge import Undecided
-from tocsin.mediation.ws.onvif_properties import initialised
+from tocsin.mediation.ws.onvif import initialised
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription

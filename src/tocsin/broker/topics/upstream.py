@@ -7,10 +7,9 @@ from tocsin.client.values import lease
 from tocsin.markup.xml import MarkupError
 from tocsin.mediation import times
 from tocsin.mediation.rules import Message as Table
-from tocsin.mediation.soap import addressing
-from tocsin.mediation.soap.entries import Values, read_entries
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.entries import Markup, Value, Values, read_entries
 from tocsin.mediation.soap.soap import open_envelope
-from tocsin.mediation.soap.writing import Markup, Value
 from tocsin.mediation.ws import wsn_1_3
 from tocsin.mediation.ws.properties import topic_expression_element, topics_expression
 from tocsin.model.identity import SECOND, Instant, Pairs, after
@@ -71,7 +70,7 @@ def _entries(table: Table, body: bytes) -> Values:
 def _manager(values: Values) -> Endpoint:
     reference = values.element("subscription")
     assert reference is not None, "the table says that it is there"
-    return addressing.endpoint(reference, "SubscriptionReference")
+    return soap.endpoint(reference, "SubscriptionReference")
 
 
 def _ends(values: Values, now: Instant) -> Instant:

@@ -93,8 +93,9 @@ def _named(reader: LogReader, sought: Sought, heard: Heard) -> Logged:
     if found is None:
         raise _missing(reader, message)
     if sought.index is not None:
-        siblings = filter(heard, _siblings(reader, found))
-        return _chosen(list(siblings), sought.index, f"the message {message[:80]!r}")
+        record = _accepted(reader, found.notification.at.offset)
+        siblings = [] if record is None else list(filter(heard, _all_in(record)))
+        return _chosen(siblings, sought.index, f"the message {message[:80]!r}")
     return found
 
 
@@ -116,12 +117,6 @@ def _called(record: Accepted, message: str) -> list[Logged]:
     if message.removeprefix("urn:uuid:") == record.cause:
         return every
     return [each for each in every if message in ((name := each.notification.id), name.rpartition("/")[0]) and name]
-
-
-def _siblings(reader: LogReader, found: Logged) -> list[Logged]:
-    offset = found.notification.at.offset
-    records = (decode(payload) for _, payload in reader.kept_frames(offset, offset + 1))
-    return [each for record in records if isinstance(record, Accepted) for each in _all_in(record)]
 
 
 def _chosen(found: list[Logged], index: int, where: str) -> Logged:
@@ -158,15 +153,13 @@ def _all_in(record: Accepted) -> list[Logged]:
 
 
 def fetch(log: Path, offset: int, index: int, now: Instant) -> Fetched:
-    try:
-        with closing(LogReader(log)) as reader:
-            record = _accepted(reader, offset)
-            kept = reader.start()
-    except StoreError as problem:
-        raise Refusal("cannot-store", f"it cannot be read: {problem}") from None
+    with _reading(log) as reader:
+        record, kept = _accepted(reader, offset), reader.start()
     found = () if record is None else readable(record)
     if record is None or index >= len(found):
-        raise _nothing(offset, index, kept)
+        if offset < kept:
+            raise Refusal("unknown-name", f"record {offset} is no longer kept; the log starts at record {kept}")
+        raise Refusal("unknown-name", f"there is no notification {index} in record {offset} of the log")
     if (late := overdue(found[index], now, None)) is not None:
         raise Refusal("unknown-name", late)
     return Fetched(found[index], addressed_to(record) is not None or bool(found[index].addressee))
@@ -177,9 +170,3 @@ def _accepted(reader: LogReader, offset: int) -> Accepted | None:
         if not is_change(payload) and isinstance(record := decode(payload), Accepted):
             return record
     return None
-
-
-def _nothing(offset: int, index: int, kept: int) -> Refusal:
-    if offset < kept:
-        return Refusal("unknown-name", f"record {offset} is no longer kept; the log starts at record {kept}")
-    return Refusal("unknown-name", f"there is no notification {index} in record {offset} of the log")

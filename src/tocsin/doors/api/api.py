@@ -4,19 +4,18 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 
-from tocsin.doors.api.openapi import description
-from tocsin.doors.api.resources import RESOURCES
-from tocsin.doors.api.router import response, routes
+from tocsin.doors.api.router import resources, response, routes
 from tocsin.doors.api.sockets import SOCKETS
 from tocsin.doors.gate import Gate
 from tocsin.mediation.faults import problem
+from tocsin.model import paths
 from tocsin.model.refusal import Refusal
 from tocsin.wire.asgi import only
 
 
 def api(gate: Gate) -> Starlette:
     application = Starlette(
-        routes=[*routes((*RESOURCES, description)), *SOCKETS],
+        routes=[*routes(resources()), *SOCKETS],
         exception_handlers={404: _not_found, 405: _not_allowed},
     )
     application.state.gate = gate
@@ -25,7 +24,7 @@ def api(gate: Gate) -> Starlette:
 
 async def _not_found(request: Request, error: Exception) -> Response:
     del error
-    text = f"nothing is at {request.url.path}; /api/openapi.json lists what is"
+    text = f"nothing is at {request.url.path}; {paths.OPENAPI} lists what is"
     return response(problem(Refusal("unknown-operation", text)))
 
 

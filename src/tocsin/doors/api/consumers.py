@@ -4,14 +4,14 @@ from typing import Annotated
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
-from tocsin.documents.consumers import ConsentDocument, SecretDocument, SecretRequest
+from tocsin.documents.consumers import CONSENTS, SECRETS, ConsentDocument, SecretDocument, SecretRequest
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.parameters import Header
 from tocsin.doors.api.router import Resource
 
 Rate = Annotated[str, Header("", "webhook-allowed-rate")]
-secrets = Resource("/api/secrets")
-consents = Resource("/api/consents")
+secrets = Resource(SECRETS)
+consents = Resource(CONSENTS)
 
 
 @secrets.get(says="Secrets towards consumers, without their values")

@@ -5,11 +5,11 @@ from typing import Annotated
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
-from tocsin.documents.subscriptions import DeadLetterDocument, Page, RedriveRequest
+from tocsin.documents.subscriptions import DEAD_LETTERS, DeadLetterDocument, Page, RedriveRequest
 from tocsin.doors.api.parameters import AfterNumber, Limit, Query
 from tocsin.doors.api.router import Resource
 
-dead_letters = Resource("/api/dead-letters")
+dead_letters = Resource(DEAD_LETTERS)
 OfSubscription = Annotated[str | None, Query("Those of this subscription")]
 
 

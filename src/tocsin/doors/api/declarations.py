@@ -10,17 +10,16 @@ from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.parameters import After, Limit, Path
 from tocsin.doors.api.router import Resource
 from tocsin.model.declarations import Withdrawn
-from tocsin.model.refusal import Refusal
-from tocsin.semantics.suggestions import known_names
+from tocsin.model.refusal import Refusal, known_names
 
 Declared = TypeVar("Declared")
 SpaceName = Annotated[str, Path("Of the space: what stands before the colon", exact=True)]
 Address = Annotated[str, Path("Of the producer, percent-encoded", exact=True)]
 
-spaces = Resource("/api/spaces")
-types = Resource("/api/types")
-categories = Resource("/api/categories")
-producers = Resource("/api/producers")
+spaces = Resource(d.SPACES)
+types = Resource(d.TYPES)
+categories = Resource(d.CATEGORIES)
+producers = Resource(d.PRODUCERS)
 
 
 @spaces.get(says="Information spaces that were declared")

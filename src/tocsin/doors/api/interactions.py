@@ -13,6 +13,7 @@ from tocsin.doors.api.parameters import NUMBER, AfterNumber, Header, Limit, Path
 from tocsin.doors.api.router import Answer, Resource
 from tocsin.mediation.ce import cloudevents
 from tocsin.model.interactions import Interaction, Request
+from tocsin.model.paths import NOTIFICATIONS
 from tocsin.routing.interaction import PATTERNS
 
 Row = TypeVar("Row")
@@ -30,10 +31,10 @@ _HARMLESS = {
     "Cache-Control": "private, no-store",
 }
 
-patterns = Resource("/api/patterns")
-requests = Resource("/api/requests")
-interactions = Resource("/api/interactions")
-notifications = Resource("/api/notifications")
+patterns = Resource(d.PATTERNS)
+requests = Resource(d.REQUESTS)
+interactions = Resource(d.INTERACTIONS)
+notifications = Resource(NOTIFICATIONS)
 
 
 @patterns.get(says="The eight patterns by which services interact")
@@ -45,7 +46,7 @@ def list_patterns(caller: Caller) -> Page[d.PatternDocument]:
 @requests.post(says="Ask, by a pattern that a consumer begins", status=201)
 async def ask(node: Node, caller: Caller, asked: d.AskRequest) -> Answer[d.RequestDocument]:
     made = await node.interactions.ask(caller, asked.normalised())
-    return Answer(d.RequestDocument.of_request(made), {"Location": f"{node.base_url}/api/requests/{made.id}"})
+    return Answer(d.RequestDocument.of_request(made), {"Location": f"{node.base_url}{d.REQUESTS}/{made.id}"})
 
 
 @requests.get(says="What services asked of each other")

@@ -6,9 +6,10 @@ from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.doors.api.router import Answer, Resource
 from tocsin.mediation.times import timestamp
+from tocsin.model import paths
 
-status = Resource("/api/status")
-health = Resource("/healthz")
+status = Resource(paths.STATUS)
+health = Resource(paths.HEALTH)
 
 
 @status.get(says="What the node has done and is doing")

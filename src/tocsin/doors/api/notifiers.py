@@ -11,14 +11,15 @@ from tocsin.documents import notifiers as d
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.parameters import Body, By, Path, PlainLimit, Query, seconds
 from tocsin.doors.api.router import JSON, Answer, Resource, from_json
+from tocsin.model.paths import NOTIFIER_DOORS
 from tocsin.wire.asgi import while_connected
 
 Name = Annotated[str, Path("Of the notifier and its service")]
 _ONCE = {"Cache-Control": "no-store"}
 
-notifiers = Resource("/api/notifiers", kinds=[d.PublishRequest])
-disseminations = Resource("/api/disseminations")
-door = Resource("/notifiers/{name}")
+notifiers = Resource(d.NOTIFIERS)
+disseminations = Resource(d.DISSEMINATIONS)
+door = Resource(f"{NOTIFIER_DOORS}/{{name}}")
 
 door.describe(
     "GET",
@@ -50,7 +51,7 @@ def list_notifiers(node: Node, caller: Caller) -> Page[d.NotifierDocument]:
 @notifiers.post(says="Create a notifier for a service", status=201)
 async def create_notifier(node: Node, caller: Caller, asked: d.NotifierRequest) -> Answer[d.NotifierDocument]:
     made = await node.implicit.create_notifier(caller, asked.normalised(), asked.by, asked.owner)
-    place = f"{node.base_url}/api/notifiers/{quote(asked.name, safe='')}"
+    place = f"{node.base_url}{d.NOTIFIERS}/{quote(asked.name, safe='')}"
     return Answer(d.NotifierDocument.of(made, node.base_url), {"Location": place})
 
 
@@ -69,7 +70,7 @@ async def publish_through(
     node: Node,
     caller: Caller,
     name: Name,
-    body: Annotated[bytes, Body({JSON: {"$ref": "#/components/schemas/PublishRequest"}})],
+    body: Annotated[bytes, Body({JSON: d.PublishRequest})],
 ) -> Answer[d.PublishedDocument]:
     """The notifier first: who misspells it is told that, whatever else is wrong."""
     node.implicit.notifier(caller, name)

@@ -10,11 +10,11 @@ from tocsin import __version__
 from tocsin.broker.node import Node
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.parameters import TEXT, Body, Header, Parameter, Path, Schema
-from tocsin.doors.api.resources import RESOURCES
-from tocsin.doors.api.router import JSON, PART, Operation, Resource
+from tocsin.doors.api.router import JSON, PART, Operation, Resource, resources
+from tocsin.model import paths
 
-description = Resource("/api/openapi.json")
-events = Resource("/events")
+description = Resource(paths.OPENAPI)
+events = Resource(paths.EVENTS)
 _REFERENCE = "#/components/schemas/{name}"
 _EVENT: Schema = {"type": "object", "required": ["specversion", "id", "source", "type"]}
 _ATTRIBUTES = ("specversion", "id", "source", "type", "subject", "time", "topic", "expirytime")
@@ -63,16 +63,17 @@ def _paths() -> dict[str, Any]:
 
 def _schemas() -> dict[str, Any]:
     """Of every document that they take or give."""
-    kinds = [kind for resource in RESOURCES for kind in resource.kinds]
+    kinds = [kind for resource in resources() for kind in resource.kinds]
     for operation in _operations():
-        taken_and_given = (operation.signature.body, _item(operation.signature.answer))
-        kinds += [kind for kind in taken_and_given if _is_document(kind)]
+        body, answer = operation.signature.body, _item(operation.signature.answer)
+        taken = [*body.content.values()] if isinstance(body, Body) else [body]
+        kinds += [kind for kind in (*taken, answer) if _is_document(kind)]
     _, schemas = msgspec.json.schema_components(dict.fromkeys(kinds), ref_template=_REFERENCE)
     return {**schemas, "Problem": _PROBLEM}
 
 
 def _operations() -> list[Operation]:
-    return [operation for resource in (*RESOURCES, events) for operation in resource.operations]
+    return [operation for resource in resources() for operation in resource.operations]
 
 
 def _path_parameters(operation: Operation) -> dict[str, Any]:
@@ -114,13 +115,14 @@ def _content(kind: Any) -> dict[str, Any]:
     if not _is_document(item):
         return {}
     if item is kind:
-        return _contents({JSON: _named(item.__name__)})
+        return _contents({JSON: item})
     items = {"type": "array", "items": _named(item.__name__)}
     return _contents({JSON: {"type": "object", "properties": {"items": items, "next": {"type": ["string", "null"]}}}})
 
 
-def _contents(schemas: Mapping[str, Schema]) -> dict[str, Any]:
-    return {media_type: {"schema": schema} for media_type, schema in schemas.items()}
+def _contents(schemas: Mapping[str, Schema | type[Struct]]) -> dict[str, Any]:
+    named = {each: _named(kind.__name__) if isinstance(kind, type) else kind for each, kind in schemas.items()}
+    return {media_type: {"schema": schema} for media_type, schema in named.items()}
 
 
 def _named(name: str) -> Schema:

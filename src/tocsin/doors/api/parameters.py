@@ -113,10 +113,10 @@ class Path(Struct, frozen=True):
 
 
 class Body(Struct, frozen=True):
-    """A body that is not one JSON document of ours, with its media types as OpenAPI has them: as bytes, or read from
-    JSON where it is annotated as another kind."""
+    """A body that is not one JSON document of ours, or is read by the handler, with its media types and what they
+    hold: as bytes, or read from JSON where it is annotated as another kind."""
 
-    content: Mapping[str, Schema] = {}
+    content: Mapping[str, Schema | type[Struct]] = {}
 
 
 Parameter = Query | Header | Path

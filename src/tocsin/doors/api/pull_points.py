@@ -7,6 +7,8 @@ from starlette.requests import Request
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents.pull_points import (
+    CURRENT_MESSAGE,
+    PULL_POINTS,
     CurrentMessageDocument,
     MessageDocument,
     PullPointDocument,
@@ -20,8 +22,8 @@ from tocsin.model.filters import TopicIs
 from tocsin.model.refusal import Refusal
 from tocsin.wire.asgi import while_connected
 
-pull_points = Resource("/api/pullpoints")
-current_messages = Resource("/api/topics/current")
+pull_points = Resource(PULL_POINTS)
+current_messages = Resource(CURRENT_MESSAGE)
 Behind = Annotated[
     int | None,
     Query("Read again what has a higher number than this; nothing is handed out", whole_number, NUMBER),
@@ -32,7 +34,7 @@ _ONCE = {"Cache-Control": "no-store"}
 @pull_points.post(says="Keep what matches", status=201)
 async def create_pull_point(node: Node, caller: Caller, asked: PullPointRequest) -> Answer[PullPointDocument]:
     made = await node.subscriptions.subscribe(caller, asked.normalised(node.now()))
-    return Answer(_document(node, caller, made.id), {"Location": f"{node.base_url}/api/pullpoints/{made.id}"})
+    return Answer(_document(node, caller, made.id), {"Location": f"{node.base_url}{PULL_POINTS}/{made.id}"})
 
 
 @pull_points.get("/{id}", says="One pull point")

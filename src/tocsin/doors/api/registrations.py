@@ -2,12 +2,12 @@
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
-from tocsin.documents.registrations import RegisterRequest, RegistrationDocument
+from tocsin.documents.registrations import REGISTRATIONS, RegisterRequest, RegistrationDocument
 from tocsin.documents.subscriptions import Page
 from tocsin.doors.api.router import Answer, Resource
 from tocsin.model.subscription import Registration
 
-registrations = Resource("/api/registrations")
+registrations = Resource(REGISTRATIONS)
 
 
 @registrations.get(says="Publishers that registered")
@@ -18,7 +18,7 @@ def list_registrations(node: Node, caller: Caller) -> Page[RegistrationDocument]
 @registrations.post(says="Register a publisher", status=201)
 async def register(node: Node, caller: Caller, asked: RegisterRequest) -> Answer[RegistrationDocument]:
     made = await node.registrations.register(caller, asked.normalised(node.now()))
-    return Answer(_shown(node, caller, made), {"Location": f"{node.base_url}/api/registrations/{made.id}"})
+    return Answer(_shown(node, caller, made), {"Location": f"{node.base_url}{REGISTRATIONS}/{made.id}"})
 
 
 @registrations.get("/{id}", says="One registration")

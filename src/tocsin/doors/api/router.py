@@ -9,13 +9,16 @@ says (see `parameters`); a struct is the JSON body. What is returned is the answ
 
 import asyncio
 import inspect
+import pkgutil
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from types import UnionType
 from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -106,7 +109,10 @@ class Operation(Struct, frozen=True):
 
 
 class Resource:
-    """`path` begins the paths of its operations; `kinds` are documents that no operation names but users see."""
+    """`path` begins the paths of its operations; `kinds` are documents that no operation names but users see.
+
+    It is served and described because it stands in a module of this package.
+    """
 
     def __init__(self, path: str, *, kinds: Sequence[type] = ()) -> None:
         self._path, self.kinds = path, tuple(kinds)
@@ -188,6 +194,7 @@ def _signature(handler: Callable[..., Any], path: str, public: bool) -> Signatur
             reads[name] = _GIVEN[kind]
         elif isinstance(spec, Query | Header):
             shown = spec.name or name
+            spec = replace(spec, required=spec.required or parameter.default is parameter.empty)
             parameters |= {shown: spec} if spec.says else {}
             reads[name] = _from_request(shown, spec, parameter.default)
         elif isinstance(kind, type) and issubclass(kind, Group):
@@ -232,7 +239,13 @@ def _from_path(name: str, spec: Path, path: str) -> Read:
 
 
 def _from_request(name: str, spec: Query | Header, default: Any) -> Read:
-    return lambda call: spec.value(call.request, name, default)
+    def read(call: Call) -> Any:
+        if (found := spec.value(call.request, name, default)) is inspect.Parameter.empty:
+            where = f"add ?{name}=…" if isinstance(spec, Query) else "send that header"
+            raise Refusal("malformed", f"{name} is missing; {where}")
+        return found
+
+    return read
 
 
 def _grouped(kind: type[Group], reads: Mapping[str, Read]) -> Read:
@@ -263,6 +276,14 @@ _GIVEN: dict[Any, Read] = {
     Caller: lambda call: call.caller,
     Request: lambda call: call.request,
 }
+
+
+def resources() -> tuple[Resource, ...]:
+    """All that the modules of this package have."""
+    package = import_module(__name__.rpartition(".")[0])
+    modules = [import_module(f"{package.__name__}.{each.name}") for each in pkgutil.iter_modules(package.__path__)]
+    found = (value for module in modules for value in vars(module).values() if isinstance(value, Resource))
+    return tuple(dict.fromkeys(found))
 
 
 def routes(resources: Iterable[Resource]) -> list[Route]:

@@ -22,8 +22,8 @@ SYNTAXES = (TURTLE, "application/rdf+xml", "application/ld+json", "application/n
 Name = Annotated[str, Path(schema={"type": "string", "maxLength": 128}, exact=True)]
 DryRun = Annotated[bool, Query("Say what would be suspended, and change nothing", flag, FLAG, name="dry-run")]
 
-ontologies = Resource("/api/ontologies")
-liftings = Resource("/api/liftings")
+ontologies = Resource(d.ONTOLOGIES)
+liftings = Resource(d.LIFTINGS)
 
 
 @ontologies.get(says="Ontologies that were declared")

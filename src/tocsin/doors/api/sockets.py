@@ -22,6 +22,7 @@ from tocsin.doors.api.streams import AT_ONCE, HEARTBEAT_SECONDS, Visit
 from tocsin.doors.gate import Gate
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Held
+from tocsin.model.paths import API
 from tocsin.model.refusal import Refusal
 from tocsin.wire.asgi import ended
 
@@ -40,7 +41,7 @@ class Acknowledgement(Struct, frozen=True, forbid_unknown_fields=True):
     ack: Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-sockets = Resource("/api", kinds=(Acknowledgement,))
+sockets = Resource(API, kinds=(Acknowledgement,))
 sockets.describe(
     "GET",
     _OF_PULL_POINT,
@@ -76,7 +77,10 @@ class _Over(Exception):
 
 async def _socket(socket: WebSocket) -> None:
     try:
-        _check_origin(socket)
+        # A browser lets any page open a WebSocket anywhere, and says only which page it was (RFC 6455 s10.2)
+        origin = socket.headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != socket.headers.get("host"):
+            raise Refusal("not-allowed", f"pages of {origin[:200]} may not read from here")
         acknowledged = _ACK.value(socket, "ack", False)
         visit = await _visit(socket)
     except Refusal as refusal:
@@ -89,13 +93,6 @@ async def _socket(socket: WebSocket) -> None:
         await visit.end()
 
 
-def _check_origin(socket: WebSocket) -> None:
-    """A browser lets any page open a WebSocket anywhere, and says only which page it was (RFC 6455 s10.2)."""
-    origin = socket.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != socket.headers.get("host"):
-        raise Refusal("not-allowed", f"pages of {origin[:200]} may not read from here")
-
-
 async def _visit(socket: WebSocket) -> Visit:
     gate: Gate = socket.app.state.gate
     scheme = "https" if socket.scope.get("scheme") == "wss" else "http"
@@ -106,7 +103,7 @@ async def _visit(socket: WebSocket) -> Visit:
     return Visit(node, caller, name)
 
 
-SOCKETS = (WebSocketRoute(f"/api{_OF_PULL_POINT}", _socket), WebSocketRoute(f"/api{_OWN}", _socket))
+SOCKETS = (WebSocketRoute(API + _OF_PULL_POINT, _socket), WebSocketRoute(API + _OWN, _socket))
 
 
 class _Conversation:

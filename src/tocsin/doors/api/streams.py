@@ -16,11 +16,12 @@ from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Held, Renew, Subscribe
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import after
+from tocsin.model.paths import API
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Form
 from tocsin.wire.asgi import Receive, Scope, Send, while_connected
 
-streams = Resource("/api")
+streams = Resource(API)
 HEARTBEAT_SECONDS = 15.0
 AT_ONCE = 100
 LEASE_SECONDS = 300.0

@@ -4,13 +4,13 @@ from typing import Annotated
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
-from tocsin.documents.subscriptions import Page, RenewRequest, SubscribeRequest, SubscriptionDocument
+from tocsin.documents.subscriptions import SUBSCRIPTIONS, Page, RenewRequest, SubscribeRequest, SubscriptionDocument
 from tocsin.doors.api.parameters import FLAG, After, Limit, Query, flag
 from tocsin.doors.api.router import Answer, Resource
 from tocsin.matching.resolution import as_said
 from tocsin.model.subscription import Subscription
 
-subscriptions = Resource("/api/subscriptions")
+subscriptions = Resource(SUBSCRIPTIONS)
 Cancel = Annotated[bool, Query("As somebody else than the subscriber, who is told", flag, FLAG)]
 
 
@@ -27,7 +27,7 @@ async def list_subscriptions(
 @subscriptions.post(says="Subscribe a consumer, in any dialect", status=201)
 async def subscribe(node: Node, caller: Caller, asked: SubscribeRequest) -> Answer[SubscriptionDocument]:
     made = await node.subscriptions.subscribe(caller, asked.normalised(node.now()))
-    return Answer(_document(node, made), {"Location": f"{node.base_url}/api/subscriptions/{made.id}"})
+    return Answer(_document(node, made), {"Location": f"{node.base_url}{SUBSCRIPTIONS}/{made.id}"})
 
 
 @subscriptions.get("/{id}", says="One subscription")

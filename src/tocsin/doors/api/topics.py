@@ -7,20 +7,20 @@ from starlette.responses import Response
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents.subscriptions import Page
-from tocsin.documents.topics import TopicDocument, TopicNamespaceDocument
+from tocsin.documents.topics import TOPICS, TopicDocument, TopicNamespaceDocument
 from tocsin.doors.api.parameters import Body, Query
 from tocsin.doors.api.router import Resource
 from tocsin.mediation.ws import topic_documents
 from tocsin.model.identity import Instant
+from tocsin.model.paths import TOPIC_DOCUMENTS
 from tocsin.model.refusal import Refusal
 
-TOPICS = "/broker/topics"
 Seen = tuple[int, Instant | None]
 NEVER: Seen = (0, None)
 XML = f"{topic_documents.MEDIA_TYPE}; charset=utf-8"
 
-topics = Resource("/api/topics")
-topic_set = Resource(TOPICS)
+topics = Resource(TOPICS)
+topic_set = Resource(TOPIC_DOCUMENTS)
 
 
 @topics.get(says="Topics seen or declared, with how many notifications")

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
-from tocsin.documents.traces import NewestDocument, TraceDocument
+from tocsin.documents.subscriptions import SUBSCRIPTIONS
+from tocsin.documents.traces import TRACE, NewestDocument, TraceDocument
 from tocsin.doors.api.parameters import FLAG, NUMBER, After, Path, Query, at_most, flag, whole_number
 from tocsin.doors.api.router import Group, Large, Resource
 from tocsin.flow.traces import Accounts, Sought
@@ -15,8 +16,8 @@ from tocsin.model.refusal import Refusal
 SAYS = "A notification, and why subscriptions wanted it or did not"
 NEWEST, MOST_NEWEST = 10, 100
 
-traces = Resource("/api/trace")
-explanations = Resource("/api/subscriptions/{id}/explain")
+traces = Resource(TRACE)
+explanations = Resource(f"{SUBSCRIPTIONS}/{{id}}/explain")
 
 OFFSET = Query("By its record, and not by name", whole_number, NUMBER)
 Index = Annotated[int | None, Query("Which of those that came in one record, from 0 on", whole_number, NUMBER)]

@@ -32,7 +32,7 @@ Name = Annotated[str, Path("What it is called")]
 IfMatch = Annotated[str, Header("The ETag that the change is for: 412 if it is another by now", "If-Match")]
 OfEdge = Annotated[str | None, Query("Of the edge")]
 
-world = Resource("/api/world", kinds=[d.EdgeRequest])
+world = Resource(d.WORLD)
 
 
 class Look(Group, frozen=True):
@@ -239,13 +239,14 @@ def list_edges(
         if all(name in (None, part) for name, part in zip(wanted, key, strict=True))
         and counts in (None, found.counts(edge))
     ]
-    rows = {_joined(edge.key): edge for edge in edges}
+    # In the order of the parts: what separates them sorts before whatever a name may have
+    rows = {"\x1f".join(edge.key): edge for edge in edges}
     return listing.page(found, rows, lambda joined: d.EdgeDocument.of(found, rows[joined]))
 
 
 @world.put("/edges", says="Add, propose or change an edge")
 async def put_edge(
-    edit: Edit, request: Request, body: Annotated[bytes, Body({JSON: {"$ref": "#/components/schemas/EdgeRequest"}})]
+    edit: Edit, request: Request, body: Annotated[bytes, Body({JSON: d.EdgeRequest})]
 ) -> Answer[d.EdgeDocument]:
     """A new one is a proposal of whoever is named in `by`; one that is there keeps its votes."""
     asked = _edge_asked(request, body)
@@ -342,8 +343,3 @@ def _edge_asked(request: Request, body: bytes) -> d.EdgeRequest:
 def _edge(look: Look, key: Key) -> Answer[d.EdgeDocument]:
     found = look.world()
     return _tagged(d.EdgeDocument.of(found, found.edge(key)), found)
-
-
-def _joined(key: Key) -> str:
-    """In the order of the parts: what separates them sorts before whatever a name may have."""
-    return "\x1f".join(key)

@@ -11,8 +11,7 @@ import pycurl
 import uvloop
 from msgspec import Struct, json
 
-from tocsin.lab.benches._copies import Copies
-from tocsin.lab.benches._messages import Messages
+from tocsin.lab.benches._messages import Copies, Messages
 from tocsin.model.identity import Pairs
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
@@ -89,7 +88,14 @@ def _pycurl(lanes: list[_Lane]) -> None:
     multi = pycurl.CurlMulti()
     for lane in lanes:
         easy = pycurl.Curl()
-        for option, value in _options(lane):
+        headers = [f"{name}: {value}" for name, value in HEADERS]
+        for option, value in [
+            (pycurl.URL, lane.url),
+            (pycurl.POST, 1),
+            (pycurl.HTTPHEADER, [*headers, "Expect:"]),
+            (pycurl.TCP_NODELAY, 1),
+            (pycurl.NOSIGNAL, 1),
+        ]:
             easy.setopt(option, value)
         easy.lane = lane
         _again(multi, easy)
@@ -100,17 +106,6 @@ def _pycurl(lanes: list[_Lane]) -> None:
         if running:
             multi.select(1.0)
     multi.close()
-
-
-def _options(lane: _Lane) -> list[tuple[int, object]]:
-    headers = [f"{name}: {value}" for name, value in HEADERS]
-    return [
-        (pycurl.URL, lane.url),
-        (pycurl.POST, 1),
-        (pycurl.HTTPHEADER, [*headers, "Expect:"]),
-        (pycurl.TCP_NODELAY, 1),
-        (pycurl.NOSIGNAL, 1),
-    ]
 
 
 def _again(multi: Any, easy: Any) -> bool:

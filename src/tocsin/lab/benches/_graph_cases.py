@@ -47,7 +47,14 @@ def bulk_readings(events: Sequence[EventGraph], model: ConceptModel) -> dict[str
     from tocsin.pipeline.event_graphs import read_events_arrow  # here, for who lists benchmarks does not load pyarrow
 
     quads = b"".join(write_event(each, "n-quads", name=f"urn:example:event{at}") for at, each in enumerate(events))
-    event, subject, predicate, object_ = _columns(events)
+    import pyarrow as pa
+
+    rows = [
+        (str(at), *line.rstrip(" .").split(" ", 2))
+        for at, event in enumerate(events)
+        for line in write_event(event, "n-triples").decode().splitlines()
+    ]
+    event, subject, predicate, object_ = [pa.chunked_array([pa.array(column)]) for column in zip(*rows, strict=True)]
     works: dict[str, Callable[[], Sequence[EventGraph]]] = {
         "n-quads, in bulk": lambda: [graph for _, graph in read_events_nquads(quads, model)],
         "Arrow, in bulk": lambda: read_events_arrow(event, subject, predicate, object_, model),
@@ -59,7 +66,10 @@ def bulk_readings(events: Sequence[EventGraph], model: ConceptModel) -> dict[str
 
 def liftings(random: Random, count: int) -> dict[str, Work]:
     """Orders as they may stand in XML and JSON; parsing is counted."""
-    model = ConceptModel([_ontology()])
+    properties = tuple((f"{SPACE}{name}", ()) for name in ("item", *LITERALS))
+    model = ConceptModel(
+        [Ontology("order", classes=((f"{SPACE}Order", ()), (f"{SPACE}Item", ())), properties=properties)]
+    )
     orders = [[_item(random) for _ in range(ITEMS)] for _ in range(count)]
     documents = [etree.tostring(_xml(each)) for each in orders]
     texts = [json.encode({"item": each}) for each in orders]
@@ -85,17 +95,6 @@ def _sizes(events: Sequence[EventGraph]) -> list[int]:
     ]
 
 
-def _columns(events: Sequence[EventGraph]) -> list[Any]:
-    import pyarrow as pa
-
-    rows = [
-        (str(at), *line.rstrip(" .").split(" ", 2))
-        for at, event in enumerate(events)
-        for line in write_event(event, "n-triples").decode().splitlines()
-    ]
-    return [pa.chunked_array([pa.array(column)]) for column in zip(*rows, strict=True)]
-
-
 def _item(random: Random) -> dict[str, Any]:
     return {"name": f"item {random.randrange(1000)}", "price": random.randrange(1000) / 4, "count": random.randrange(9)}
 
@@ -116,11 +115,6 @@ def _lifting(syntax: Literal["xml", "json"]) -> Lifting:
     return Lifting("order", syntax, ThingAt(home, (f"{SPACE}Order",), (LiftedArc(f"{SPACE}item", item),)))
 
 
-def _ontology() -> Ontology:
-    properties = tuple((f"{SPACE}{name}", ()) for name in ("item", *LITERALS))
-    return Ontology("order", classes=((f"{SPACE}Order", ()), (f"{SPACE}Item", ())), properties=properties)
-
-
 THING, ALONG = "urn:example:class0", "urn:example:property0"
 Answer = Literal["right", "undecided"]
 Ways = Sequence[tuple[int, int]]
@@ -136,7 +130,8 @@ class Hard(Struct, frozen=True):
 
 
 def hard() -> Iterator[Hard]:
-    star, arms = _star(40), _arms(40)
+    # from home to each odd vertex, and from there on to the next
+    star, arms = _star(40), [way for each in range(1, 2 * 40, 2) for way in ((0, each), (each, each + 1))]
     yield Hard("40 siblings, 40 are asked for", _hard_event(41, star), _hard_query(41, star), True)
     yield Hard("40 siblings, 41 are asked for", _hard_event(41, star), _hard_query(42, _star(41)), False)
     yield Hard("40 arms of two, all are asked for", _hard_event(81, arms), _hard_query(81, arms), True)
@@ -149,11 +144,6 @@ def hard() -> Iterator[Hard]:
 
 def _star(siblings: int) -> Ways:
     return [(0, each) for each in range(1, siblings + 1)]
-
-
-def _arms(count: int) -> Ways:
-    """From home to each odd vertex, and from there on to the next."""
-    return [way for each in range(1, 2 * count, 2) for way in ((0, each), (each, each + 1))]
 
 
 def _clique(size: int) -> Ways:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, ParamSpec, Protocol
 import numpy as np
 from msgspec import Struct
 
+from tocsin.lab.bench import Timing, race
 from tocsin.lab.benches._matching import Work, matches, once, over
-from tocsin.lab.race import Timing, race
 from tocsin.lab.workloads.files import drawn_notifications, drawn_subscriptions
 from tocsin.lab.workloads.graphs import GraphWorkload, HierarchicalWorkload, Hierarchies, Vocabulary
 from tocsin.lab.workloads.texts import MIXED
@@ -29,8 +29,7 @@ from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph
 
 if TYPE_CHECKING:
-    from tocsin.matching.graphs.index import GraphIndex
-    from tocsin.matching.graphs.workspace import Workspace
+    from tocsin.matching.graphs.index import GraphIndex, Workspace
 
 P = ParamSpec("P")
 ROUNDS = 10
@@ -128,7 +127,7 @@ WORKLOADS: Mapping[str, Callable[[int], Drawn]] = {
 
 
 def graph_growth(workload: str, count: int, seed: int, events: int) -> Growth:
-    from tocsin.matching.graphs.workspace import Workspace  # here, for it loads numba
+    from tocsin.matching.graphs.index import Workspace  # here, for it loads numba
 
     drawn = WORKLOADS[workload](seed)
     given, workspace = list(drawn.events(events)), Workspace()

@@ -5,7 +5,7 @@ from itertools import cycle
 from time import thread_time_ns
 from typing import TypeVar
 
-from tocsin.lab.race import Timing, race
+from tocsin.lab.bench import Timing, race
 from tocsin.lab.workloads.files import one_by_one
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine

@@ -2,11 +2,13 @@
 
 from random import Random
 
+import msgspec
+
 from tocsin.client.requests import NOWHERE, notice
 from tocsin.mediation.ws import wsn_1_3
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.names import QName, Topic
-from tocsin.model.notification import Notification, Payload
+from tocsin.model.notification import Copy, Message, Notification, Payload
 
 LENGTH = 1475
 TOPIC = Topic((QName("http://example.org/topics", "hazards"), QName("", "earthquakes")))
@@ -56,3 +58,21 @@ def _reading(station: int, random: Random) -> str:
     magnitude = f"<q:magnitude>{random.uniform(3, 8):.3f}</q:magnitude>"
     depth = f"<q:depth>{random.uniform(1, 90):05.1f}</q:depth>"
     return f'<q:station id="{station}">{magnitude}{depth}</q:station>'
+
+
+ROOT, ALARM = "observer", "Alarm"
+DATA = "x" * 1000
+
+
+class Copies:
+    """`of(number)` is a copy of the message of that number."""
+
+    def __init__(self, sender: str, to: str) -> None:
+        name = MessageId(ID.decode() + "0" * ID_DIGITS)
+        payload = Payload("text/plain", DATA.encode())
+        message = Message(name, "din", ROOT, ALARM, payload, Instant(0), "http://127.0.0.1:8080")
+        written = msgspec.msgpack.encode(Copy("0" * 24, message, sender, to, 2))
+        self._head, self._tail = written.split(name.encode())
+
+    def of(self, number: int) -> bytes:
+        return b"%b%b%0*d%b" % (self._head, ID, ID_DIGITS, number, self._tail)

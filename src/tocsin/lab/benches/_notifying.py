@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tocsin.lab.bench import Result, against_rival
 from tocsin.lab.benches import _bare
-from tocsin.lab.benches._copies import DATA, ROOT, TOPIC
+from tocsin.lab.benches._messages import ALARM, DATA, ROOT
 from tocsin.lab.benches._stage import Lost, Process, helper, started
 from tocsin.lab.benches._world import Nodes, nodes
 from tocsin.wire.http_client import HttpClient
@@ -52,7 +52,16 @@ def results(sizes: Sizes) -> Iterator[Result]:
 def _stage(folder: Path, runners: int) -> Iterator[tuple[Nodes, Process]]:
     sink_command = [str(folder / "progress")]
     with started(sink_command, "tocsin.lab.benches._sink") as (sink, told), nodes(folder, runners) as stage:
-        stage.learn(_world())
+        # the authorities tell each other and the same responders: there is something to save for each protocol
+        edges = [("Observers", "Authorities"), ("Authorities", "Authorities"), ("Authorities", "Responders")]
+        stage.learn(
+            {
+                "topics": {ALARM: None},
+                "categories": dict.fromkeys(("Observers", "Authorities", "Responders")),
+                "edges": [[source, ALARM, target] for source, target in edges],
+                "services": {},
+            }
+        )
         for number, (name, category) in enumerate(_services().items()):
             stage.create(number, name, [category])
         yield stage, Process(sink, told["port"])
@@ -63,24 +72,21 @@ def _services() -> dict[str, str]:
     return {ROOT: "Observers", **authorities, **{f"responder-{each}": "Responders" for each in range(RESPONDERS)}}
 
 
-def _world() -> dict[str, object]:
-    """The authorities tell each other and the same responders: there is something to save for each protocol."""
-    edges = [("Observers", "Authorities"), ("Authorities", "Authorities"), ("Authorities", "Responders")]
-    return {
-        "topics": {TOPIC: None},
-        "categories": dict.fromkeys(("Observers", "Authorities", "Responders")),
-        "edges": [[source, TOPIC, target] for source, target in edges],
-        "services": {},
-    }
-
-
 def _compared(stage: Nodes, sink: Process, sizes: Sizes) -> Iterator[Result]:
     """All contestants by turns; the first round warms up."""
     rounds: dict[str, list[Pushed]] = {name: [] for name in PROTOCOLS}
     bare: list[float] = []
     for number in range(sizes.rounds + 1):
         found = {name: _push(stage, name, sizes) for name in PROTOCOLS}
-        posted = _posted(sink, sizes, number)
+        # as DIN has them, the most: from each authority to each responder
+        sink.get("/reset")
+        first = number * sizes.messages * AUTHORITIES
+        task = _bare.Task("ours", 1, sink.port, first, sizes.messages * AUTHORITIES, RESPONDERS, copies=True)
+        seconds: float = helper("_bare", task)
+        came, sent = sum(sink.get("/counts").values()), task.count * task.fan_out
+        if came != sent:
+            raise Lost(f"{sent - came} of {sent} bare copies are missing")
+        posted = sent / seconds
         if number:
             bare.append(posted)
             for name, pushed in found.items():
@@ -107,7 +113,16 @@ def _median(rounds: Sequence[Pushed], value: Callable[[Pushed], float]) -> float
 def _push(stage: Nodes, protocol: str, sizes: Sizes) -> Pushed:
     begun, handled = _cpu(stage), _handled(stage)
     messages = asyncio.run(_publish(stage.runner(0), protocol, sizes))
-    _quiet(stage, handled + sizes.messages * len(_services()))
+    # until nothing more is handled; to ask for each message would cost the nodes more than to look at them
+    least = handled + sizes.messages * len(_services())
+    last, same, until = -1, 0, time.monotonic() + 60.0
+    while same < QUIET_LOOKS:
+        time.sleep(LOOK_SECONDS)
+        now = _handled(stage)
+        same = same + 1 if now == last and now >= least else 0
+        last = now
+        if time.monotonic() > until:
+            raise Lost(f"{least - now} of {least} copies are missing")
     cpu = _cpu(stage) - begun
     became = [stage.became(0, each) for each in messages]  # which also says that nobody is missing
     told = {len(each.receivers) for each in became}
@@ -118,7 +133,7 @@ def _push(stage: Nodes, protocol: str, sizes: Sizes) -> Pushed:
 
 async def _publish(root: Process, protocol: str, sizes: Sizes) -> list[str]:
     http, gate = HttpClient(), asyncio.Semaphore(sizes.connections)
-    body = msgspec.json.encode({"topic": TOPIC, "data": DATA, "media_type": "text/plain", "protocol": protocol})
+    body = msgspec.json.encode({"topic": ALARM, "data": DATA, "media_type": "text/plain", "protocol": protocol})
     url = f"{root.url}/api/notifiers/{quote(ROOT)}/publish"
 
     async def one() -> str:
@@ -134,18 +149,6 @@ async def _publish(root: Process, protocol: str, sizes: Sizes) -> list[str]:
         await http.close()
 
 
-def _quiet(stage: Nodes, least: int, seconds: float = 60.0) -> None:
-    """Until nothing more is handled; to ask for each message would cost the nodes more than to look at them."""
-    last, same, until = -1, 0, time.monotonic() + seconds
-    while same < QUIET_LOOKS:
-        time.sleep(LOOK_SECONDS)
-        now = _handled(stage)
-        same = same + 1 if now == last and now >= least else 0
-        last = now
-        if time.monotonic() > until:
-            raise Lost(f"{least - now} of {least} copies are missing")
-
-
 def _handled(stage: Nodes) -> int:
     pages: list[Mapping[str, list[dict[str, int]]]] = [each.get("/api/notifiers") for each in stage.runners]
     return sum(notifier["handled"] for page in pages for notifier in next(iter(page.values())))
@@ -153,15 +156,3 @@ def _handled(stage: Nodes) -> int:
 
 def _cpu(stage: Nodes) -> float:
     return sum(each.cpu_seconds() for each in {stage.keeper, *stage.runners})
-
-
-def _posted(sink: Process, sizes: Sizes, number: int) -> float:
-    """As DIN has them, the most: from each authority to each responder."""
-    sink.get("/reset")
-    first = number * sizes.messages * AUTHORITIES
-    task = _bare.Task("ours", 1, sink.port, first, sizes.messages * AUTHORITIES, RESPONDERS, copies=True)
-    seconds: float = helper("_bare", task)
-    came, sent = sum(sink.get("/counts").values()), task.count * task.fan_out
-    if came != sent:
-        raise Lost(f"{sent - came} of {sent} bare copies are missing")
-    return sent / seconds

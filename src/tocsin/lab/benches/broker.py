@@ -7,11 +7,10 @@ from pathlib import Path
 
 from msgspec import Struct, convert
 
-from tocsin.lab.bench import Result, against_floor, against_rival, alone, at_most, benchmark
+from tocsin.lab.bench import Result, against_floor, against_rival, alone, at_most, benchmark, timing
 from tocsin.lab.benches import _bare, _load
 from tocsin.lab.benches._messages import LENGTH
 from tocsin.lab.benches._stage import Process, Stage, helper, stage, started
-from tocsin.lab.race import timing
 
 DELIVERIES_PER_CPU_SECOND = 10_000.0
 SHARE_OF_THE_CLIENT = 0.4

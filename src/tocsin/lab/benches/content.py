@@ -3,12 +3,12 @@
 Parsing the payload is counted on both sides, and told by itself. All times are of the processor.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from lxml import etree
 from msgspec import Struct
 
-from tocsin.lab.bench import Result, Timing, alone, at_most, benchmark, compared
+from tocsin.lab.bench import Result, alone, at_most, benchmark, compared
 from tocsin.lab.benches._matching import Work, engine_of, matches, over, race_by_cpu, up_to, wanted
 from tocsin.lab.workloads.files import drawn_notifications, drawn_subscriptions
 from tocsin.lab.workloads.texts import CONTENT
@@ -45,7 +45,12 @@ def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
     works |= {LXML: over(rival, events), PARSE: over(lambda event: xml.parse(event.payload.data), events)}
     timings = race_by_cpu(works, rounds=sizes.rounds, slice_ms=40)
     details = {count: _details(asking[:count], engine, events) for count, engine in engines.items()}
-    yield from _compared(timings, details, sizes)
+    few, many = f"{sizes.filters:,}", f"{sizes.more:,}"
+    yield compared(f"{few} filters", timings, few, LXML, target=FASTER, sizes=details[sizes.filters], note=NOTE)
+    yield compared(
+        f"{many} filters", timings, many, few, f"ours with {few}",
+        target=at_most(GROWTH), sizes=details[sizes.more], note="one document was compared with lxml",
+    )  # fmt: skip
     for count in engines:
         timing = timings[f"{count:,}"]
         yield alone(f"{count:,} filters, cost", timing.median, "µs", sizes=details[count], timing=timing)
@@ -59,15 +64,6 @@ def _details(asking: Sequence[Subscription], engine: Engine, events: Sequence[No
         "matches": matches(engine, events),
         "bytes": sum(len(each.payload.data) for each in events) // len(events),
     }
-
-
-def _compared(timings: Mapping[str, Timing], details: Mapping[int, dict[str, int]], sizes: Sizes) -> Iterator[Result]:
-    few, many = f"{sizes.filters:,}", f"{sizes.more:,}"
-    yield compared(f"{few} filters", timings, few, LXML, target=FASTER, sizes=details[sizes.filters], note=NOTE)
-    yield compared(
-        f"{many} filters", timings, many, few, f"ours with {few}",
-        target=at_most(GROWTH), sizes=details[sizes.more], note="one document was compared with lxml",
-    )  # fmt: skip
 
 
 def _one_by_one(asking: Sequence[Subscription]) -> Callable[[Notification], list[str]]:

@@ -5,11 +5,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from tocsin.lab.bench import Result, against_floor, alone, benchmark
+from tocsin.lab.bench import Result, against_floor, alone, benchmark, timing
 from tocsin.lab.benches._messages import LENGTH
 from tocsin.lab.benches._stage import Stage, stage
 from tocsin.lab.benches.broker import Sizes, delays
-from tocsin.lab.race import timing
 
 ROUNDS = 4
 

@@ -12,10 +12,9 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from tocsin.lab.bench import Result, against_floor, alone, benchmark, compared
+from tocsin.lab.bench import Result, Timing, against_floor, alone, benchmark, compared, timing
 from tocsin.lab.benches._growth import Growth, apart, engine_growth, exponent
 from tocsin.lab.benches._matching import LEAST, ONE_BY_ONE, check, engine_of, over, race_by_cpu, up_to, wanted
-from tocsin.lab.race import Timing, timing
 from tocsin.lab.workloads.files import drawn_notifications, drawn_subscriptions, one_by_one
 from tocsin.lab.workloads.texts import MIXED
 from tocsin.matching.catalogue import Catalogue
@@ -44,12 +43,6 @@ class ChangeTimes(Struct, frozen=True):
     removed: Calls
     waited: Timing
     matched: Timing
-
-
-def time_changes(
-    engine: Engine, coming: Sequence[Subscription], going: Sequence[Subscription], events: Sequence[Notification]
-) -> ChangeTimes:
-    return asyncio.run(_changed(engine, coming, going, events))
 
 
 async def _changed(
@@ -119,7 +112,14 @@ def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
     standing, coming = asking[: sizes.subscriptions], asking[sizes.subscriptions :]
     engine = engine_of(known, standing)
     check(engine, standing, events[:CHECKED], known)
-    yield with_statistics(engine, standing, events)
+    # of an engine that matched before, as a node has them when it starts again
+    for each in events:
+        engine.match(each)
+    informed = engine_of(engine.catalogue, standing, engine.statistics())
+    assert wanted(informed, events[0]) == wanted(engine, events[0])
+    timings = race_by_cpu({"informed": over(informed.match, events), "guessing": over(engine.match, events)}, rounds=10)
+    case, details = f"{len(standing):,} subscriptions, with statistics", {"subscriptions": len(standing)}
+    yield compared(case, timings, "informed", "guessing", "ours without", sizes=details)
     yield from snapshot(engine, standing, events, known)
     yield from changes(engine, coming, standing[: sizes.changes], events)
 
@@ -168,23 +168,12 @@ def _exponent(each_size: Sequence[Growth]) -> float:
     return exponent([each.point for each in each_size])
 
 
-def with_statistics(engine: Engine, asking: Sequence[Subscription], events: Sequence[Notification]) -> Result:
-    """Of an engine that matched before, as a node has them when it starts again."""
-    for each in events:
-        engine.match(each)
-    informed = engine_of(engine.catalogue, asking, engine.statistics())
-    assert wanted(informed, events[0]) == wanted(engine, events[0])
-    timings = race_by_cpu({"informed": over(informed.match, events), "guessing": over(engine.match, events)}, rounds=10)
-    case, details = f"{len(asking):,} subscriptions, with statistics", {"subscriptions": len(asking)}
-    return compared(case, timings, "informed", "guessing", "ours without", sizes=details)
-
-
 def changes(
     engine: Engine, coming: Sequence[Subscription], going: Sequence[Subscription], events: Sequence[Notification]
 ) -> Iterator[Result]:
     details = {"subscriptions": len(engine), "changes": len(coming)}
     with patient_collector():
-        found = time_changes(engine, coming, going, events)
+        found = asyncio.run(_changed(engine, coming, going, events))
     for case, calls in (("insert", found.inserted), ("remove", found.removed)):
         note = f"{CHANGE_NOTE}; the slowest took {calls.slowest:,.0f} µs"
         yield against_floor(

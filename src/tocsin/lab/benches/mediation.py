@@ -53,7 +53,10 @@ def mediation(seed: int) -> Iterable[Result]:
         records = _records(source, ALERTS, seed)
         floor, least = _floor(source, target)
         work = {"ours": _mediation(cycle(records), target), "floor": _each(records, least)}
-        _meet(work["ours"], 2 * len(records))
+        # once, and once more: from their second message on, senders are known
+        mediate = work["ours"]
+        for _ in range(2 * len(records)):
+            mediate()
         most = None if floor == JSON else at_most(1.3)
         yield _result(f"{source} to {target}", race(work, rounds=PAIR_ROUNDS), floor, records, most)
     for source, target in ((WSN, WSE), (WSE, WSN)):
@@ -85,12 +88,6 @@ def _mediation(records: Iterator[Accepted], name: str) -> Work:
         return customise(notification, next(consumers), BASE_URL)
 
     return mediate
-
-
-def _meet(mediate: Work, messages: int) -> None:
-    """Once, and once more: from their second message on, senders are known."""
-    for _ in range(messages):
-        mediate()
 
 
 def _each(records: Sequence[Accepted], work: Callable[[bytes], object]) -> Work:

@@ -10,7 +10,7 @@ from time import thread_time_ns
 
 from msgspec import Struct
 
-from tocsin.lab.bench import Result, against_floor, alone, at_most, benchmark
+from tocsin.lab.bench import Result, against_floor, alone, at_most, benchmark, timing
 from tocsin.lab.benches._graph_cases import (
     ORDER_VERTEXES,
     bulk_readings,
@@ -33,7 +33,6 @@ from tocsin.lab.benches._growth import (
     new_index,
 )
 from tocsin.lab.benches._matching import race_by_cpu, up_to
-from tocsin.lab.race import timing
 from tocsin.lab.workloads.graphs import GraphWorkload, Vocabulary
 from tocsin.matching.graphs.search import find
 from tocsin.semantics.concepts.concept_model import ConceptModel
@@ -74,7 +73,17 @@ def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
     for name in (PAPER, HIERARCHIES):
         yield from changes(name, seed, sizes)
     yield from reading(seed, sizes.rounds)
-    yield from hard_ones()
+    model = ConceptModel()
+    for each in hard():
+        index = new_index()
+        index.add(0, each.query)
+        index.match(each.event, model)
+        began = thread_time_ns()
+        found = index.match(each.event, model)
+        took = (thread_time_ns() - began) / 1e6
+        assert len(found.undecided) or bool(len(found.atoms)) == each.holds
+        note = f"undecided after {found.steps:,} steps" if len(found.undecided) else "right"
+        yield alone(each.case, took, "ms", sizes={"vertexes": len(each.event.vertexes)}, note=note)
     yield large_event(seed, sizes)
     yield from start(sizes.cold)
 
@@ -147,20 +156,6 @@ def reading(seed: int, rounds: int) -> Iterator[Result]:
             yield alone(f"reading, {name}", each.median, "µs", sizes=details, timing=each)
     for name, each in race_by_cpu(bulk_readings(events, drawn.model), rounds=rounds).items():
         yield alone(f"reading, {name}", each.median / READ, "µs", sizes=of_a_graph, note=BULK_NOTE)
-
-
-def hard_ones() -> Iterator[Result]:
-    model = ConceptModel()
-    for each in hard():
-        index = new_index()
-        index.add(0, each.query)
-        index.match(each.event, model)
-        began = thread_time_ns()
-        found = index.match(each.event, model)
-        took = (thread_time_ns() - began) / 1e6
-        assert len(found.undecided) or bool(len(found.atoms)) == each.holds
-        note = f"undecided after {found.steps:,} steps" if len(found.undecided) else "right"
-        yield alone(each.case, took, "ms", sizes={"vertexes": len(each.event.vertexes)}, note=note)
 
 
 def large_event(seed: int, sizes: Sizes) -> Result:

@@ -113,7 +113,14 @@ def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
         target = FASTER if dimensions == 3 else None
         yield from space_of(numbers(dimensions), f"{dimensions} dimensions", seed, sizes, target)
     yield from space_of(WEATHER, "a string, an enumeration, 2 numbers", seed, sizes, None)
-    yield through_the_engine(seed, sizes)
+    kind = boxes(numbers(3))
+    known, asking = drawn_subscriptions(kind, sizes.boxes, seed)
+    engine, events = engine_of(known, asking), drawn_notifications(kind, sizes.points, seed)
+    timing = race_by_cpu({"engine": over(engine.match, events)}, rounds=sizes.rounds)["engine"]
+    note = "from the text of the point to the subscriptions, in the order of their ids"
+    yield (
+        alone("3 dimensions, the engine", timing.median, "µs", sizes={"boxes": sizes.boxes}, timing=timing, note=note)
+    )
 
 
 def space_of(space: InformationSpace, case: str, seed: int, sizes: Sizes, target: float | None) -> Iterator[Result]:
@@ -133,17 +140,6 @@ def space_of(space: InformationSpace, case: str, seed: int, sizes: Sizes, target
     for rival in (SCAN, NARROWING):
         wanted = target if rival == SCAN else None
         yield compared(case, timings, "ours", rival, target=wanted, sizes=details, note=NOTES[rival])
-
-
-def through_the_engine(seed: int, sizes: Sizes) -> Result:
-    kind = boxes(numbers(3))
-    known, asking = drawn_subscriptions(kind, sizes.boxes, seed)
-    engine, events = engine_of(known, asking), drawn_notifications(kind, sizes.points, seed)
-    timing = race_by_cpu({"engine": over(engine.match, events)}, rounds=sizes.rounds)["engine"]
-    note = "from the text of the point to the subscriptions, in the order of their ids"
-    return alone(
-        "3 dimensions, the engine", timing.median, "µs", sizes={"boxes": sizes.boxes}, timing=timing, note=note
-    )
 
 
 def drawn(space: InformationSpace, seed: int, sizes: Sizes) -> tuple[list[InBox], list[Point]]:

@@ -10,14 +10,13 @@ from statistics import fmean, median
 from msgspec import Struct
 
 from tocsin.lab.benches._world import Nodes, nodes
-from tocsin.lab.experiment import Findings, Progress, Rows
+from tocsin.lab.experiment import Findings, Progress, Rows, bars
 from tocsin.lab.experiments._disasters import CATEGORIES, SCENARIOS, TOPICS, Scenario, world_of
-from tocsin.lab.plots import bars
 from tocsin.semantics.interest.changes import PutCategory, PutEdge, PutService, PutTopic
 from tocsin.semantics.interest.ino import Edge, Service
 from tocsin.semantics.interest.world import World
-from tocsin.sim.clock import Clock, Delay, between
 from tocsin.sim.implicit import NotifierNetwork, disseminate
+from tocsin.sim.network import Clock, Delay, between
 
 PAPER, OURS = ("cin", "din", "hin"), ("hin-din", "bin")
 COMPARED = ("cin", "din", "hin", "hin-din")
@@ -200,7 +199,12 @@ def measured_times(rounds: int, histories: Sequence[float], progress: Progress) 
     with tempfile.TemporaryDirectory(prefix="tocsin-lab-") as folder, nodes(Path(folder), RUNNERS) as stage:
         progress("Fig. 19, measured: creating the notifiers")
         stage.learn(whole())
-        places = _create(stage)
+        # where each notifier is. Neighbours in a scenario are on different nodes.
+        places: dict[str, int] = {}
+        for scenario in SCENARIOS:
+            for number, service in enumerate(scenario.services):
+                stage.create(number, service.name, [_own(scenario, each) for each in service.categories])
+                places[service.name] = number
         return [
             each for scenario in SCENARIOS for each in _scenario(stage, scenario, places, rounds, histories, progress)
         ]
@@ -221,16 +225,6 @@ def whole() -> dict[str, object]:
 
 def _own(scenario: Scenario, category: str) -> str:
     return f"{category} {scenario.number}"
-
-
-def _create(stage: Nodes) -> dict[str, int]:
-    """Where each notifier is. Neighbours in a scenario are on different nodes."""
-    places: dict[str, int] = {}
-    for scenario in SCENARIOS:
-        for number, service in enumerate(scenario.services):
-            stage.create(number, service.name, [_own(scenario, each) for each in service.categories])
-            places[service.name] = number
-    return places
 
 
 def _scenario(

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from statistics import StatisticsError, correlation
 
 from tocsin.lab.benches._growth import exponent
-from tocsin.lab.experiment import Columns, Findings
+from tocsin.lab.experiment import Columns, Findings, Panel, log_log
 from tocsin.lab.experiments._ops_points import DECOMPOSITION, KERNEL, LITERAL, REPAIRED, Point
-from tocsin.lab.plots import Panel, log_log
 
 # What the text of s6 says, in milliseconds: by subscriptions, and by classes; its pictures say more and are lost.
 PAPER_MS = {10_000: 1_200.0}
@@ -167,48 +167,30 @@ COLOURS = {
 TICKS = (1, 2, 5, 10, 20)
 
 
+_MS_AXIS, _NODES_AXIS = "ms an event", "nodes a tree"
+_size, _classes, _rate = attrgetter("subscriptions"), attrgetter("classes"), attrgetter("rate")
+
+
 def draw(path: Path, by_size: Sequence[Point], few: Sequence[Point], by_classes: Sequence[Point]) -> None:
     by_rate = sorted(by_classes, key=_rate)
     counted = [each for each in by_size if each.ms(REPAIRED) is not None]
-    panels = [[_a(by_size), _b(few)], [_c(by_classes), _d(by_rate)], [_e(counted), _f(by_rate)]]
-    log_log(path, "Matching graph patterns (OPS Fig. 8)", panels)
-
-
-def _a(points: Sequence[Point]) -> Panel:
-    return _time_panel("(a) by subscriptions", "subscriptions", _ms(points, _size) | {PAPER: _line(PAPER_MS)})
-
-
-def _b(points: Sequence[Point]) -> Panel:
-    told = {PAPER: _line(PAPER_FEW_MS), PAPER_DECOMPOSITION: _line(PAPER_DECOMPOSITION_MS)}
-    found = _ms(points, _size, (REPAIRED, DECOMPOSITION, KERNEL))
-    return _time_panel("(b) few subscriptions", "subscriptions", found | told, TICKS)
-
-
-def _c(points: Sequence[Point]) -> Panel:
-    lines = _ms(points, _classes) | {PAPER: _line(PAPER_CLASSES_MS)}
-    return _time_panel("(c) by classes", "classes", lines, TICKS[1:])
-
-
-def _d(points: Sequence[Point]) -> Panel:
-    told = [(PAPER_RATES[classes], ms) for classes, ms in PAPER_CLASSES_MS.items()]
-    return _time_panel("(d) by the matching rate", "matching rate, %", _ms(points, _rate) | {PAPER: told}, TICKS)
-
-
-def _e(points: Sequence[Point]) -> Panel:
-    told = [(_size(each), float(PAPER_NODES)) for each in points if each.subscriptions >= 500]  # where the paper begins
-    return _space_panel("(e) space by subscriptions", "subscriptions", _nodes(points, _size) | {PAPER: told})
-
-
-def _f(points: Sequence[Point]) -> Panel:
-    return _space_panel("(f) space by the matching rate", "matching rate, %", _nodes(points, _rate), TICKS)
-
-
-def _time_panel(title: str, x: str, lines: Mapping[str, Line], ticks: Sequence[float] = ()) -> Panel:
-    return Panel(title, x, "ms an event", lines, COLOURS, ticks)
-
-
-def _space_panel(title: str, x: str, lines: Mapping[str, Line], ticks: Sequence[float] = ()) -> Panel:
-    return Panel(title, x, "nodes a tree", lines, COLOURS, ticks)
+    a = _ms(by_size, _size) | {PAPER: _line(PAPER_MS)}
+    b = _ms(few, _size, (REPAIRED, DECOMPOSITION, KERNEL))
+    b |= {PAPER: _line(PAPER_FEW_MS), PAPER_DECOMPOSITION: _line(PAPER_DECOMPOSITION_MS)}
+    c = _ms(by_classes, _classes) | {PAPER: _line(PAPER_CLASSES_MS)}
+    d = _ms(by_rate, _rate) | {PAPER: [(PAPER_RATES[classes], ms) for classes, ms in PAPER_CLASSES_MS.items()]}
+    e, f = _nodes(counted, _size), _nodes(by_rate, _rate)
+    e[PAPER] = [(_size(each), float(PAPER_NODES)) for each in counted if each.subscriptions >= 500]  # where it begins
+    panels = (
+        ("(a) by subscriptions", "subscriptions", _MS_AXIS, a, ()),
+        ("(b) few subscriptions", "subscriptions", _MS_AXIS, b, TICKS),
+        ("(c) by classes", "classes", _MS_AXIS, c, TICKS[1:]),
+        ("(d) by the matching rate", "matching rate, %", _MS_AXIS, d, TICKS),
+        ("(e) space by subscriptions", "subscriptions", _NODES_AXIS, e, ()),
+        ("(f) space by the matching rate", "matching rate, %", _NODES_AXIS, f, TICKS),
+    )
+    drawn = [Panel(title, x, y, lines, COLOURS, ticks) for title, x, y, lines, ticks in panels]
+    log_log(path, "Matching graph patterns (OPS Fig. 8)", [drawn[:2], drawn[2:4], drawn[4:]])
 
 
 def _line(told: Mapping[int, float]) -> Line:
@@ -223,15 +205,3 @@ def _ms(
 
 def _nodes(points: Sequence[Point], x: Callable[[Point], float]) -> dict[str, Line]:
     return {name: [(x(each), each.counted(REPAIRED, count)) for each in points] for name, count in NODES.items()}
-
-
-def _size(point: Point) -> float:
-    return point.subscriptions
-
-
-def _classes(point: Point) -> float:
-    return point.classes
-
-
-def _rate(point: Point) -> float:
-    return point.rate

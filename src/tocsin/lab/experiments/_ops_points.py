@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from tocsin.lab.race import frozen_gc
+from tocsin.lab.bench import frozen_gc
 from tocsin.lab.workloads.graphs import GraphWorkload, Vocabulary
 from tocsin.markup.graphs.graph_pattern import GraphQuery
 from tocsin.matching.ops.algorithm import Counts, Ops, Outcome

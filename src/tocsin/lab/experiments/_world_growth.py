@@ -129,7 +129,15 @@ def size_of(thing: object) -> int:
 def ladders(progress: Progress) -> Iterator[Rung]:
     for layers in range(2, DEEPEST_LADDER + 1, 2):
         progress(f"growth: a ladder of {layers} layers")
-        world = _ladder(layers)
+        world = _empty(["Root", *(f"Layer {layer}" for layer in range(1, layers + 1))])
+        world.apply(PutService(Service("Root", ("Root",))))
+        source = "Root"
+        for layer in range(1, layers + 1):
+            category = f"Layer {layer}"
+            for side in ("left", "right"):
+                world.apply(PutService(Service(f"{category} {side}", (category,))))
+            world.apply(PutEdge(Edge(source, TOPIC, category)))
+            source = category
         for protocol in PROTOCOLS:
             found = disseminate(world, "Root", TOPIC, protocol)
             yield Rung(layers, protocol, found.notifications, found.stopped is not None)
@@ -138,19 +146,6 @@ def ladders(progress: Progress) -> Iterator[Rung]:
 def ways(layers: int) -> int:
     """What plain HIN sends on a ladder: each copy is passed on twice."""
     return sum(2**layer for layer in range(1, layers + 1))
-
-
-def _ladder(layers: int) -> World:
-    world = _empty(["Root", *(f"Layer {layer}" for layer in range(1, layers + 1))])
-    world.apply(PutService(Service("Root", ("Root",))))
-    source = "Root"
-    for layer in range(1, layers + 1):
-        category = f"Layer {layer}"
-        for side in ("left", "right"):
-            world.apply(PutService(Service(f"{category} {side}", (category,))))
-        world.apply(PutEdge(Edge(source, TOPIC, category)))
-        source = category
-    return world
 
 
 def _random(size: int, random: Random) -> World:
@@ -164,15 +159,11 @@ def _layered(size: int, random: Random) -> World:
 
     def told(number: int) -> list[int]:
         own = [each for each in (2 * number + 1, 2 * number + 2) if each < size]
-        layer = 2 * _layer_start(number) + 1
+        layer = 2 * ((1 << ((number + 1).bit_length() - 1)) - 1) + 1
         others = [random.randrange(layer, min(2 * layer + 1, size))] if own else []
         return [*own, *(each for each in others if each not in own)]
 
     return _linked(size, told)
-
-
-def _layer_start(number: int) -> int:
-    return (1 << ((number + 1).bit_length() - 1)) - 1
 
 
 def _linked(size: int, told: Callable[[int], list[int]]) -> World:

@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from tocsin.lab.benches._growth import HIERARCHIES, PAPER, Growth, apart, engine_growth, exponent, graph_growth
 from tocsin.lab.benches._matching import up_to
-from tocsin.lab.experiment import Columns, Figure, Findings, Outcome, Progress, experiment
-from tocsin.lab.plots import Line, Panel, log_log
+from tocsin.lab.experiment import Columns, Figure, Findings, Line, Outcome, Panel, Progress, experiment, log_log
 
 ENGINE: Columns = {
     "subscriptions": "subscriptions", "µs a notification": "timing.median", "p99 µs": "timing.p99",

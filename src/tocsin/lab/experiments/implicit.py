@@ -8,7 +8,19 @@ from statistics import fmean
 
 from msgspec import Struct
 
-from tocsin.lab.experiment import Columns, Figure, Findings, Outcome, Progress, Rows, experiment
+from tocsin.lab.experiment import (
+    Columns,
+    Figure,
+    Findings,
+    Outcome,
+    Panel,
+    Progress,
+    Rows,
+    bars,
+    experiment,
+    log_log,
+    word_map,
+)
 from tocsin.lab.experiments import _dissemination as _notifiers
 from tocsin.lab.experiments import _world_growth as _growth
 from tocsin.lab.experiments._disasters import SCENARIOS
@@ -26,7 +38,6 @@ from tocsin.lab.experiments._dissemination import (
     scenario_ms,
 )
 from tocsin.lab.experiments._world_growth import Grown, Rung
-from tocsin.lab.plots import Panel, bars, log_log, word_map
 from tocsin.sim.implicit import LIMIT
 
 SWEEP = (0.0, 1.0, 5.0, 20.0)
@@ -54,7 +65,8 @@ def implicit(seed: int, progress: Progress, choices: Choices) -> Outcome:
     progress("Fig. 17: ten scenarios, five protocols")
     counts = all_counted()
     times = _simulated(choices.links, seed, progress)
-    cells = _mapped(choices.links, seed, progress)
+    progress("who wins where: shapes, fan-outs, delays of the history")
+    cells = list(mapped(SWEEP, choices.links, seed))
     rungs = list(_growth.ladders(progress))
     grown = list(_growth.grown(_sizes(choices.services), seed, progress))
     real = _notifiers.measured_times(choices.measured, SWEEP, progress) if choices.measured else []
@@ -91,11 +103,6 @@ def _simulated(links: Links, seed: int, progress: Progress) -> dict[float, Times
         here = Links(history, links.message, links.handling)
         found[history] = {each.number: scenario_ms(each, here, seed) for each in SCENARIOS}
     return found
-
-
-def _mapped(links: Links, seed: int, progress: Progress) -> list[Cell]:
-    progress("who wins where: shapes, fan-outs, delays of the history")
-    return list(mapped(SWEEP, links, seed))
 
 
 def _figure_17(counts: Sequence[Sent]) -> Findings:

@@ -15,11 +15,10 @@ from msgspec import Struct, structs
 from tocsin.client.client import Client
 from tocsin.client.consumer import Consumer, Received
 from tocsin.client.requests import publication
+from tocsin.lab.bench import race
 from tocsin.lab.benches._alerts import BASE_URL, Alert, subscribers
 from tocsin.lab.benches._stage import Lost, started
-from tocsin.lab.experiment import Columns, Figure, Findings, Outcome, Progress, experiment
-from tocsin.lab.plots import bars
-from tocsin.lab.race import race
+from tocsin.lab.experiment import Columns, Figure, Findings, Outcome, Progress, bars, experiment
 from tocsin.markup import xml
 from tocsin.mediation.dialects import BY_NAME, NAMES, customise, event_dialect, normalise, open_in_full
 from tocsin.mediation.soap.namespaces import SOAP_12, WSA_2004, WSA_2005, WSE, WSN, WSN_CONSUMER
@@ -213,7 +212,8 @@ async def _mean_ms(
 ) -> float:
     taken = []
     for number in range(WARM_UP + MEASURED):
-        once = _renamed(said[number % len(said)])
+        # A repeated id would be taken for a repeated message
+        once = structs.replace(said[number % len(said)], id=MessageId(f"urn:tocsin:lab:{next(_count)}"))
         url, (headers, body) = publication(BY_NAME[source], once, broker)
         begun = time.perf_counter()
         answer = asyncio.ensure_future(http.request("POST", url, headers, body))
@@ -228,11 +228,6 @@ async def _mean_ms(
 
 
 _count = iter(range(1 << 62))
-
-
-def _renamed(notification: Notification) -> Notification:
-    """A repeated id would be taken for a repeated message."""
-    return structs.replace(notification, id=MessageId(f"urn:tocsin:lab:{next(_count)}"))
 
 
 _HEAD = (

@@ -86,8 +86,17 @@ def filter_text(random: Random) -> str:
     if share < 0.75:
         return f"{_equal(random.choice(NAMES), random)} and {_beyond(random.choice(NUMBERS), random)}"
     if share < 0.90:
-        return _deep(random)
-    return _ranges(random)
+        name = random.choice(NAMES)
+        text = f"//{name.step} = '{name.value(random)}'"
+        if random.random() < 0.6:
+            return text
+        return f"{text} and //{random.choice(NUMBERS).step} > {number(random)}"
+    # one narrow range, or the ends of two
+    one, other = random.sample(NUMBERS, 2)
+    if random.random() < 0.5:
+        low = random.uniform(0, 980)
+        return f"{one.path} >= {low:.1f} and {one.path} <= {low + random.uniform(2, 20):.1f}"
+    return f"{one.path} > {number(random, 930)} and {other.path} < {number(random, 0, 70)}"
 
 
 def part_text(random: Random) -> str:
@@ -106,20 +115,3 @@ def _equal(field: Field, random: Random) -> str:
 
 def _beyond(field: Field, random: Random) -> str:
     return f"{field.path} {random.choice(('<', '<=', '>', '>='))} {number(random)}"
-
-
-def _deep(random: Random) -> str:
-    name = random.choice(NAMES)
-    text = f"//{name.step} = '{name.value(random)}'"
-    if random.random() < 0.6:
-        return text
-    return f"{text} and //{random.choice(NUMBERS).step} > {number(random)}"
-
-
-def _ranges(random: Random) -> str:
-    """One narrow range, or the ends of two."""
-    one, other = random.sample(NUMBERS, 2)
-    if random.random() < 0.5:
-        low = random.uniform(0, 980)
-        return f"{one.path} >= {low:.1f} and {one.path} <= {low + random.uniform(2, 20):.1f}"
-    return f"{one.path} > {number(random, 930)} and {other.path} < {number(random, 0, 70)}"

@@ -224,7 +224,11 @@ def _with(telling: NotificationText, asked: FilterText, known: Catalogue, random
     if asked.xpath:
         return replace(telling, payload=_payload(telling.payload, asked.xpath))
     if asked.box:
-        point = _point(telling.attributes[CONTENT_TOPIC], asked.box, known, random)
+        text = telling.attributes[CONTENT_TOPIC]
+        space = known.spaces[space_of(asked.box)]
+        own, sides = parse_point(text, space), parse_box(asked.box, space).sides
+        inside = (had if had in side else _inside(side, random) for had, side in zip(own, sides, strict=True))
+        point = write_point(tuple(inside), space)
         return replace(telling, attributes={**telling.attributes, CONTENT_TOPIC: point})
     if asked.producer is not None:
         return replace(telling, producer=_address(asked.producer, known, random))
@@ -259,13 +263,6 @@ def _payload(payload: str, xpath: str) -> str:
 
 def _put(payload: str, name: str, value: str) -> str:
     return re.sub(rf'(<cap:{name}>|<[^>]* {name}=")[^<"]*', lambda found: f"{found[1]}{value}", payload, count=1)
-
-
-def _point(text: str, box: str, known: Catalogue, random: Random) -> str:
-    space = known.spaces[space_of(box)]
-    own, sides = parse_point(text, space), parse_box(box, space).sides
-    inside = (had if had in side else _inside(side, random) for had, side in zip(own, sides, strict=True))
-    return write_point(tuple(inside), space)
 
 
 def _inside(side: Side, random: Random) -> Coordinate:

@@ -107,7 +107,9 @@ class Drafts:
         vertexes, arcs = list(core.vertexes), list(core.arcs)
         leaving = [*core.leaving, *(way for way in moved.to.values() if way[0] in core.vertexes)]
         while len(vertexes) < self._shape.asked_vertexes:
-            way = self._taken(leaving)
+            at = int(self._random.random() * len(leaving))
+            leaving[at], leaving[-1] = leaving[-1], leaving[at]
+            way = leaving.pop()
             target = way[2]
             if moved.to.get(target, way) is way:
                 vertexes.append(target)
@@ -116,11 +118,6 @@ class Drafts:
                 leaving += moved.leading.get(target, ())
         place = {vertex: at for at, vertex in enumerate(vertexes)}
         return Draft([moved.kinds[each] for each in vertexes], [(place[s], p, place[t]) for s, p, t in arcs])
-
-    def _taken(self, ways: list[Step]) -> Step:
-        at = int(self._random.random() * len(ways))
-        ways[at], ways[-1] = ways[-1], ways[at]
-        return ways.pop()
 
     def _moved(self, found: Type) -> Moved:
         """No leaf moves below another that moves."""

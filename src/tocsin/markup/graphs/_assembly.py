@@ -129,7 +129,14 @@ class _Assembly:
             self._everywhere = {**each.nodes(), **self._everywhere}
         self._subjects = {arc.source for arc in said.arcs}
         self._literals = _literals(said)
-        self._check_kinds(said)
+        for node in self._nodes:
+            if node in self._literals and node in self._subjects and node.varies and node.name != HOME:
+                self._fail(self._nodes[node], f"{node.name} has properties: no filter or datatype can be for it")
+        for node, found in said.classes:
+            if node in self._literals and not is_datatype(found):
+                self._fail(self._nodes[node], f"{node.name} is a literal, and {found} is no datatype")
+            if (node.name[0] == "<" or node.name == HOME) and is_datatype(found):
+                self._fail(self._nodes[node], f"{node.name} is no literal, and {found} is a datatype")
 
     def patterns(self) -> Iterator[GraphPattern]:
         if Node(HOME) not in self._nodes:
@@ -151,16 +158,6 @@ class _Assembly:
         arcs = {arc for part in (self._said, *self._said.optional) for arc in part.arcs}
         counted = Counter(arc.target for arc in arcs)
         return [node for node in open_ if counted[node] > 1]
-
-    def _check_kinds(self, said: GroupPattern) -> None:
-        for node in self._nodes:
-            if node in self._literals and node in self._subjects and node.varies and node.name != HOME:
-                self._fail(self._nodes[node], f"{node.name} has properties: no filter or datatype can be for it")
-        for node, found in said.classes:
-            if node in self._literals and not is_datatype(found):
-                self._fail(self._nodes[node], f"{node.name} is a literal, and {found} is no datatype")
-            if (node.name[0] == "<" or node.name == HOME) and is_datatype(found):
-                self._fail(self._nodes[node], f"{node.name} is no literal, and {found} is a datatype")
 
     def _pattern(self, literals: set[Node]) -> GraphPattern:
         draft = _Draft()
@@ -249,10 +246,7 @@ def _vertexes(said: GroupPattern, nodes: Iterable[Node]) -> dict[Node, PatternVe
         tests.setdefault(asked.variable, {})[asked.test] = None
     return {
         node: PatternVertex(
-            node.name,
-            tuple(classes.get(node, ())),
-            None if node.varies else node.name,
-            tuple(tests.get(node.name, ())),
+            node.name, tuple(classes.get(node, ())), None if node.varies else node.name, tuple(tests.get(node.name, ()))
         )
         for node in nodes
     }

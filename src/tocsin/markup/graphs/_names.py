@@ -47,19 +47,20 @@ class Tokens:
                 text, LONGEST, f"longer than {LONGEST} characters; write shorter prefixes, or two filters"
             )
         if not text.isascii():
-            self._check_characters()
+            try:
+                self.text.encode()
+            except UnicodeEncodeError as problem:
+                raise ExpressionError(self.text, problem.start, "half of a character stands alone here") from None
         self.advance()
-
-    def _check_characters(self) -> None:
-        try:
-            self.text.encode()
-        except UnicodeEncodeError as problem:
-            raise ExpressionError(self.text, problem.start, "half of a character stands alone here") from None
 
     def advance(self) -> None:
         found = _TOKEN.match(self.text, self._next)
         if found is None or found.lastgroup is None:
-            self._lost()
+            blanks = re.compile(r"(?:[ \t\r\n]++|\#[^\r\n]*+)*+").match(self.text, self._next)
+            at = self._next if blanks is None else blanks.end()
+            shown = self.text[at]
+            why = "the text that begins here does not end" if shown in "\"'" else f"{shown!r} cannot stand here"
+            raise ExpressionError(self.text, at, why)
         self.kind = found.lastgroup
         self.word = found[self.kind]
         self._next = found.end()
@@ -70,13 +71,6 @@ class Tokens:
         self._left -= effort
         if self._left < 0:
             self.fail("the text asks for too much until here: leave something out, or make it two filters")
-
-    def _lost(self) -> NoReturn:
-        blanks = re.compile(r"(?:[ \t\r\n]++|\#[^\r\n]*+)*+").match(self.text, self._next)
-        at = self._next if blanks is None else blanks.end()
-        shown = self.text[at]
-        why = "the text that begins here does not end" if shown in "\"'" else f"{shown!r} cannot stand here"
-        raise ExpressionError(self.text, at, why)
 
     def operator(self) -> str:
         """The next word where an operand has ended: there, `<` is never the begin of an IRI."""
@@ -175,14 +169,11 @@ class NameReader:
             if keyword == "BASE":
                 self._base = self._iri_only()
             else:
-                self._declared()
-
-    def _declared(self) -> None:
-        prefix = self._words.word
-        if self._words.kind != "name" or not prefix.endswith(":") or prefix.count(":") > 1:
-            self._words.fail("a prefix with its colon is expected here")
-        self._words.advance()
-        self._own[prefix[:-1]] = self._iri_only()
+                prefix = self._words.word
+                if self._words.kind != "name" or not prefix.endswith(":") or prefix.count(":") > 1:
+                    self._words.fail("a prefix with its colon is expected here")
+                self._words.advance()
+                self._own[prefix[:-1]] = self._iri_only()
 
     def _iri_only(self) -> str:
         if self._words.kind != "iri":
@@ -283,7 +274,13 @@ class NameReader:
         words = self._words
         lexical = self.text()
         if words.kind == "language":
-            return self._spoken(lexical)
+            language = self._words.word[1:].lower()
+            try:
+                Literal(lexical, language=language)
+            except ValueError as problem:
+                self._words.fail(f"no language tag: {problem}")
+            self._words.advance()
+            return Written(lexical, LANG_STRING, language)
         if not words.takes("^^"):
             return Written(lexical, XSD_STRING)
         at = words.at
@@ -293,15 +290,6 @@ class NameReader:
         if datatype == LANG_STRING:
             words.fail("a text with a language is written with @ and the language", at)
         return Written(lexical, datatype)
-
-    def _spoken(self, lexical: str) -> Written:
-        language = self._words.word[1:].lower()
-        try:
-            Literal(lexical, language=language)
-        except ValueError as problem:
-            self._words.fail(f"no language tag: {problem}")
-        self._words.advance()
-        return Written(lexical, LANG_STRING, language)
 
     def _unescaped(self, raw: str, short: bool) -> str:
         def one(found: re.Match[str]) -> str:

@@ -107,7 +107,17 @@ def _typed(text: str, name: str) -> Value | None:
         case "boolean":
             return Value(Kind.BOOLEAN, 1.0 if found["true"] else 0.0)
         case "date" | "dateTime" | "dateTimeStamp":
-            return _moment(found)
+            # Seconds since 1970; without a zone it is UTC, and a date is where its day begins.
+            parts = found.groupdict()
+            if len(parts["year"]) > 300:
+                return None
+            year, month, day = int(parts["year"]), int(parts["month"]), int(parts["day"])
+            leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+            if day > _DAYS[month - 1] + leap:
+                return None
+            hours, minutes, seconds = map(int, (parts.get("clock") or "0:0:0").split(":"))
+            whole = _days(year, month, day) * 86_400 + hours * 3600 + minutes * 60 + seconds - _offset(parts["zone"])
+            return Value(Kind.TIME, float(whole) + float(parts.get("fraction") or 0))
         case "integer" if not _is_within(text, *_BOUNDS[name]):
             return None
     return number_value(float(text))
@@ -119,20 +129,6 @@ def _is_within(text: str, least: int | None, most: int | None) -> bool:
     if len(text) > LONGEST:
         return False
     return (least is None or least <= int(text)) and (most is None or int(text) <= most)
-
-
-def _moment(found: re.Match[str]) -> Value | None:
-    """Seconds since 1970; without a zone it is UTC, and a date is where its day begins."""
-    parts = found.groupdict()
-    if len(parts["year"]) > 300:
-        return None
-    year, month, day = int(parts["year"]), int(parts["month"]), int(parts["day"])
-    leap = month == 2 and year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if day > _DAYS[month - 1] + leap:
-        return None
-    hours, minutes, seconds = map(int, (parts.get("clock") or "0:0:0").split(":"))
-    whole = _days(year, month, day) * 86_400 + hours * 3600 + minutes * 60 + seconds - _offset(parts["zone"])
-    return Value(Kind.TIME, float(whole) + float(parts.get("fraction") or 0))
 
 
 def _offset(zone: str | None) -> int:

@@ -81,18 +81,15 @@ class _Reader:
             case "variable":
                 node = Node(f"?{words.taken()[1:]}")
             case "blank":
-                node = self._home()
+                if self._words.word != HOME:
+                    self._words.fail(f"{HOME} is home; other vertexes are variables, such as ?1")
+                node = Node(self._words.taken())
             case _:
                 node = self._constant(at)
         if at_subject and node.name[0] == '"':
             words.fail("a literal has no properties", at)
         self._places.setdefault(node, at)
         return node
-
-    def _home(self) -> Node:
-        if self._words.word != HOME:
-            self._words.fail(f"{HOME} is home; other vertexes are variables, such as ?1")
-        return Node(self._words.taken())
 
     def _constant(self, at: int) -> Node:
         literal = self._names.signed()

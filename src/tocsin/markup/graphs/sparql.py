@@ -58,7 +58,11 @@ class _Reader:
         if self._words.keyword() == "WHERE":
             self._words.advance()
         branches = self._group()
-        self._end()
+        keyword = self._words.keyword()
+        if keyword in _AFTER:
+            self._words.fail(f"{keyword} cannot be compiled: {_AFTER[keyword]}")
+        if self._words.kind != "end":
+            self._words.fail("the query has ended before this")
         found = chain.from_iterable(patterns(self._words, said) for said in branches)
         alternatives = self._few_enough(list(islice(found, MOST_ALTERNATIVES + 1)), 0)
         distinct = tuple(dict.fromkeys(alternatives)) if len(alternatives) > 1 else tuple(alternatives)
@@ -96,13 +100,6 @@ class _Reader:
             if name not in there:
                 self._words.fail(f"{name} is not in the pattern", at)
         return tuple(dict.fromkeys(name for name, _ in told))
-
-    def _end(self) -> None:
-        keyword = self._words.keyword()
-        if keyword in _AFTER:
-            self._words.fail(f"{keyword} cannot be compiled: {_AFTER[keyword]}")
-        if self._words.kind != "end":
-            self._words.fail("the query has ended before this")
 
     def _group(self) -> list[GroupPattern]:
         """The alternatives of what stands in braces."""
@@ -229,7 +226,8 @@ def check(text: str) -> None:
     if len(text) > LONGEST:
         raise ExpressionError(text, LONGEST, f"there are more than {LONGEST} characters")
     plain = _QUIET.sub(_emptied, text)
-    begin = _end_of_prologue(plain)
+    found = _PROLOGUE.match(plain)
+    begin = 0 if found is None else found.end()
     if plain[begin : begin + 3].upper() != "ASK":
         raise ExpressionError(text, begin, "an ASK query is expected")
     if service := _SERVICE.search(plain):
@@ -266,11 +264,6 @@ def _check_depth(text: str, plain: str) -> None:
         depth += (each in "({[") - (each in ")}]")
         if depth > DEEPEST:
             raise ExpressionError(text, at, f"brackets are nested more than {DEEPEST} deep")
-
-
-def _end_of_prologue(plain: str) -> int:
-    found = _PROLOGUE.match(plain)
-    return 0 if found is None else found.end()
 
 
 def _probe(text: str, form: str, after: str, column: int) -> None:

@@ -9,10 +9,9 @@ from msgspec import Struct
 from tocsin.markup.conditions import ExpressionError
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.evidence import Evidence
-from tocsin.matching.explain.content import content_part
+from tocsin.matching.explain.content import content_part, graph_part
 from tocsin.matching.explain.explanation import MOST_PARTS, Composer, Part, PartBudget, Verdict, leaf
-from tocsin.matching.explain.graphs import graph_part
-from tocsin.matching.explain.wording import coordinate_text, filter_text, listed, shortened, side_text, topic_path_text
+from tocsin.matching.explain.wording import coordinate_text, filter_text, listed, shortened, side_text
 from tocsin.matching.filters import satisfies
 from tocsin.matching.index.topics import topic_matches
 from tocsin.matching.judge import Judge, Undecided
@@ -37,6 +36,7 @@ from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification
 from tocsin.model.space import Coordinate, Dimension, Side
 from tocsin.model.subscription import Subscription
+from tocsin.model.topics import written_path
 
 
 class Explanation(Struct, frozen=True):
@@ -227,7 +227,7 @@ def topic_reason(asked: TopicIs, topic: Topic) -> str:
     _, why, path = max(ways, key=lambda way: way[0])
     if len(ways) == 1:
         return why
-    return f"none of {len(ways):,} alternatives is {topic}; the nearest is {topic_path_text(path)}: {why}"
+    return f"none of {len(ways):,} alternatives is {topic}; the nearest is {written_path(path)}: {why}"
 
 
 def _stuck(path: tuple[Step, ...], steps: tuple[QName, ...]) -> tuple[int, str]:

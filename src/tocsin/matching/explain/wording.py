@@ -25,7 +25,6 @@ from tocsin.markup.graphs.literals import Kind, Value
 from tocsin.mediation.expressions import BoxAsSaid, box_text
 from tocsin.model.content_topic import write_box, write_point
 from tocsin.model.filters import (
-    DESCEND,
     ActionIs,
     AllOf,
     AnyOf,
@@ -40,8 +39,8 @@ from tocsin.model.filters import (
     TopicIs,
     TypeIs,
 )
-from tocsin.model.names import QName
 from tocsin.model.space import Coordinate, Dimension, InformationSpace, Interval, Side
+from tocsin.model.topics import written_path
 from tocsin.semantics.events.event_graph import Vertex
 
 LONGEST = 120
@@ -84,14 +83,7 @@ def filter_text(asked: Filter, spaces: Mapping[str, InformationSpace] = _NONE) -
 
 def topic_text(expression: TopicIs) -> str:
     """The expression with names in Clark's form, alternatives by `|`."""
-    return "|".join(map(topic_path_text, expression.alternatives))
-
-
-def topic_path_text(path: tuple[QName | str, ...]) -> str:
-    text, joint = "", ""
-    for step in path:
-        text, joint = (text + DESCEND, "") if step == DESCEND else (f"{text}{joint}{step}", "/")
-    return text if joint else f"{text}."
+    return "|".join(map(written_path, expression.alternatives))
 
 
 def _side_texts(sides: Sequence[Side], space: InformationSpace | None) -> Iterable[str]:

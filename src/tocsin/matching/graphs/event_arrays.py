@@ -8,7 +8,7 @@ import re2
 from numpy.typing import NDArray
 
 from tocsin.markup.graphs.graph_pattern import Like, Test
-from tocsin.markup.graphs.literals import Kind, Value
+from tocsin.markup.graphs.literals import Kind
 from tocsin.markup.regexes import expression, weight_of
 from tocsin.matching.graphs.definition import verdict
 from tocsin.matching.graphs.kernel import Doubles, Ints
@@ -179,7 +179,15 @@ class EventLoader:
         rows[2] = [-1 if each is None else each.kind for each in found]
         rows[3] = [-1 if each is None else text(each.text) for each in found]
         if values:
-            rows[4], rows[5] = _same(vertexes, found)
+            # numbers that are equal for equal values, and for equal terms. What is not a number equals nothing.
+            by_value, by_term = dict[Hashable, int](), dict[str, int]()
+            first, second = [], []
+            for place, (vertex, value) in enumerate(zip(vertexes, found, strict=True)):
+                is_comparable = value is not None and value.number == value.number
+                key: Hashable = value if is_comparable else (vertex.term if value is None else place)
+                first.append(by_value.setdefault(key, place))
+                second.append(by_term.setdefault(vertex.term, place))
+            rows[4], rows[5] = first, second
         return np.array([0.0 if each is None else each.number for each in found])
 
     def _keep_up(self, model: ConceptModel) -> None:
@@ -198,15 +206,3 @@ class EventLoader:
     def _asked_properties(self, name: str) -> list[int]:
         numbers = (self._properties.number(each) for each in self._model.properties_above(name))
         return sorted(each for each in numbers if each is not None)
-
-
-def _same(vertexes: Sequence[Vertex], values: Sequence[Value | None]) -> tuple[list[int], list[int]]:
-    """Numbers that are equal for equal values, and for equal terms. What is not a number equals nothing."""
-    by_value, by_term = dict[Hashable, int](), dict[str, int]()
-    first, second = [], []
-    for place, (vertex, value) in enumerate(zip(vertexes, values, strict=True)):
-        is_comparable = value is not None and value.number == value.number
-        key: Hashable = value if is_comparable else (vertex.term if value is None else place)
-        first.append(by_value.setdefault(key, place))
-        second.append(by_term.setdefault(vertex.term, place))
-    return first, second

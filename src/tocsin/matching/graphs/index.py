@@ -1,4 +1,4 @@
-"""The index of graph patterns: adds, removes, and finds all that an event graph matches."""
+"""The index of graph patterns: adds, removes, and finds all that an event graph matches, in a workspace it reuses."""
 
 from __future__ import annotations
 
@@ -10,16 +10,98 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery
+from tocsin.matching.graphs import kernel as k
 from tocsin.matching.graphs import layout as at
 from tocsin.matching.graphs.event_arrays import EventArrays, EventLoader
-from tocsin.matching.graphs.kernel import Ints
+from tocsin.matching.graphs.kernel import Ints, Numbers, Words
 from tocsin.matching.graphs.pools import NamePool
 from tocsin.matching.graphs.predicates import PredicateHeader, Predicates
 from tocsin.matching.graphs.trie import Trie, leaves_of, steps_of
-from tocsin.matching.graphs.workspace import Workspace
+from tocsin.matching.graphs.trie_kernel import unfinished
 from tocsin.matching.index.postings import Columns
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_graph import EventGraph
+
+MOST_VISITS = 65_536  # of one node in one event; below it a search is given up
+MOST_STEPS = 10_000_000  # of one event, some tenths of a second
+LAST_ROUND = (1 << 31) - 1
+_NOBODY: Ints = np.zeros(0, np.int32)
+
+
+class Workspace:
+    def __init__(self, most_visits: int = MOST_VISITS, most_steps: int = MOST_STEPS) -> None:
+        self._round = 0
+        self._masks: Words = np.zeros(0, np.uint64)
+        self._tried: Words = np.zeros(0, np.uint64)
+        self._fresh: Numbers = np.zeros(0, np.uint32)
+        self._local: Ints = np.zeros(0, np.int32)
+        self._rows: Ints = np.zeros(0, np.int32)
+        self._ways: Words = np.zeros(0, np.uint64)
+        self._stamps: Numbers = np.zeros(0, np.uint32)
+        self._visits: Numbers = np.zeros(0, np.uint32)
+        self._found: Ints = np.zeros(0, np.int32)
+        self._limits = np.array([0, 0, 0, most_visits, most_steps], np.int32)
+        self._tale = np.zeros(3, np.int32)
+
+    def search(
+        self,
+        trie: Trie,
+        predicates: Predicates,
+        loader: EventLoader,
+        loaded: EventArrays,
+        entries: int,
+        limits: tuple[int, int],
+    ) -> tuple[Ints, Ints, int]:
+        """The entries that are found, those of which it was given up, and how many steps it took."""
+        (sets_at, sets), (ways_at, ways) = loader.classes.arrays(), loader.ways.arrays()
+        self._prepare(trie, predicates, loader, loaded, entries)
+        self._limits[k.NOW], self._limits[k.DEPTH], self._limits[k.LEAVES] = self._round, *limits
+        search = k.search_narrow if loaded.vertexes.shape[1] <= 64 else k.search_wide
+        search(
+            trie.nodes, trie.lists, trie.order,
+            predicates.program_at, predicates.base_of, predicates.programs.array, predicates.doubles.array,
+            sets_at, sets, ways_at, ways,
+            loaded.vertexes, loaded.numbers, loaded.told, loaded.arcs,
+            self._masks, self._tried, self._fresh, self._local, self._rows, self._ways, self._stamps, self._visits,
+            self._found, self._limits, self._tale,
+        )  # fmt: skip
+        count, steps, gone = self._tale.tolist()
+        found = self._found[:count].copy()
+        return found, self._given_up(trie) if gone else _NOBODY, steps
+
+    def _given_up(self, trie: Trie) -> Ints:
+        count = unfinished(trie.nodes, trie.lists, trie.order, self._stamps, self._visits, self._round, self._found)
+        return self._found[:count].copy()
+
+    def _prepare(
+        self, trie: Trie, predicates: Predicates, loader: EventLoader, loaded: EventArrays, entries: int
+    ) -> None:
+        count = loaded.vertexes.shape[1]
+        words = (count + 63) // 64
+        connections = loaded.arcs.shape[1] * loader.ways.most
+        self._round = self._round + 1 if self._round < LAST_ROUND else self._wiped()
+        self._masks = _room(self._masks, len(predicates) * words)
+        self._tried = _room(self._tried, len(predicates) * words)
+        self._fresh = _room(self._fresh, len(predicates))
+        self._local = _room(self._local, loader.properties + 1)
+        self._rows = _room(self._rows, count * (min(connections, loader.properties) + 1))
+        self._ways = _room(self._ways, (connections + 1) * words)
+        self._stamps, self._visits = _room(self._stamps, len(trie)), _room(self._visits, len(trie))
+        self._found = _room(self._found, entries)
+
+    def _wiped(self) -> int:
+        self._fresh[:] = 0
+        self._stamps[:] = 0
+        return 1
+
+
+def _room(array: NDArray[Any], size: int) -> NDArray[Any]:
+    """What was noted stays: stamps of old events are older than any to come."""
+    if size <= len(array):
+        return array
+    more = np.zeros(max(size - len(array), len(array) // 4, 64), array.dtype)
+    return np.concatenate((array, more))
+
 
 SAMPLED = 64  # of so many events one is counted
 MOST = 100_000  # pairs
@@ -58,7 +140,6 @@ class Rates:
 
 
 NONE = -1
-_NOBODY: Ints = np.zeros(0, np.int32)
 
 
 class GraphHeader(Struct, frozen=True):
@@ -97,7 +178,9 @@ class GraphIndex:
         self._loose = 0  # so many nodes were added since all lay in order
 
     def add(self, atom: int, query: GraphQuery) -> None:
-        self._make_room(atom)
+        if atom >= len(self._first):
+            more = max(atom + 1 - len(self._first), len(self._first) // 4)
+            self._first = np.concatenate((self._first, np.full(more, NONE, np.int32)))
         root = at.INJECTIVE if query.injective else at.PLAIN
         self._unions += len(query.alternatives) > 1
         for pattern in query.alternatives:
@@ -113,7 +196,9 @@ class GraphIndex:
         self._first[atom] = NONE
         while entry != NONE:
             for step, predicate in self._trie.remove(entry):
-                self._release(step, predicate)
+                self._predicates.release(predicate & at.PREDICATE_MASK)
+                if _has_property(predicate):
+                    self._properties.release(step & at.PROPERTY)
             self._entries.give_back(entry)
             entry = int(self._entries["following"][entry])
 
@@ -181,7 +266,9 @@ class GraphIndex:
         steps = steps_of(pattern, predicates, properties, self._rates.rate)
         missing = self._trie.insert(root, steps, entry)
         for step, predicate in missing:
-            self._use(step, predicate)
+            self._predicates.use(predicate & at.PREDICATE_MASK)
+            if _has_property(predicate):
+                self._properties.use(step & at.PROPERTY)
         for number in predicates:
             self._predicates.release(number)
         for number in properties:
@@ -193,24 +280,9 @@ class GraphIndex:
         if self._loose > max(len(self._trie) // 2, 4096):
             self.pack()
 
-    def _use(self, step: int, predicate: int) -> None:
-        self._predicates.use(predicate & at.PREDICATE_MASK)
-        if _has_property(predicate):
-            self._properties.use(step & at.PROPERTY)
-
-    def _release(self, step: int, predicate: int) -> None:
-        self._predicates.release(predicate & at.PREDICATE_MASK)
-        if _has_property(predicate):
-            self._properties.release(step & at.PROPERTY)
-
     def _atoms(self, entries: Ints) -> Ints:
         found: Ints = self._entries["atom"].take(entries)
         return np.unique(found) if self._unions and len(found) > 1 else found
-
-    def _make_room(self, atom: int) -> None:
-        if atom >= len(self._first):
-            more = max(atom + 1 - len(self._first), len(self._first) // 4)
-            self._first = np.concatenate((self._first, np.full(more, NONE, np.int32)))
 
 
 def _has_property(predicate: int) -> bool:

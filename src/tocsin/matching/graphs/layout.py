@@ -27,9 +27,7 @@ IS_LIST = 0x4000_0000
 NUMBER = 0x3FFF_FFFF
 NOTHING = 0xFFFF_FFFF  # below a root to which nobody came yet
 
-MOST_POSITIONS = 255
 MOST_PROPERTIES = PROPERTY
-MOST_PREDICATES = PREDICATE_MASK
 
 # The program of a predicate, in reverse Polish order over 0 (no), 1 (yes) and 2 (an error).
 STOP, MARKED, NUMBERED, TEXT, TOLD, AND, OR, NOT = range(8)

@@ -113,9 +113,6 @@ class _Walk:
                 del mapping[asked]
             else:
                 reasons.append(reason)
-        self._note(asked, mapping, reasons)
-
-    def _note(self, asked: int, mapping: dict[int, int], reasons: list[Reason]) -> None:
         if self._best.failed is None or len(mapping) > len(self._best.mapping):
             self._best = PartialMatch(self._pattern, dict(mapping), asked, tuple(reasons[:MOST_REASONS]))
 

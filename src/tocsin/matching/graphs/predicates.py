@@ -160,7 +160,10 @@ class Predicates:
         return number
 
     def _write(self, number: int, key: Conjunction) -> None:
-        base, *others = _parts(key)
+        # the narrowest first: it says which vertexes are looked at
+        parts: list[Named | None] = [] if key.constant is None else [Named("constant", key.constant)]
+        parts += (Named("class", each) for each in key.classes)
+        base, *others = parts or [None]
         self._rows["base"][number] = at.ANY if base is None else self._take(base)
         words = [*self._marked(others), *self._tested(key.tests, at.AND, first=not others), at.STOP]
         self._rows["program"][number] = self.programs.put(words)
@@ -193,11 +196,11 @@ class Predicates:
             case Opposite(inner):
                 yield from self._test(inner)
                 yield at.NOT
-            case Compared() if _is_double(test):
+            case Compared() if test.value.kind in (Kind.NUMBER, Kind.BOOLEAN, Kind.TIME):
                 self.compares += 1
                 double = self.doubles.put((test.value.number,))
                 yield from (at.NUMBERED, test.value.kind, COMPARATORS[test.how], double)
-            case Compared() if _is_text(test):
+            case Compared() if test.value.kind == Kind.STRING and test.how in ("=", "!="):
                 self.compares += 1
                 yield from (at.TEXT, test.value.kind, COMPARATORS[test.how], self._take_text(test.value.text))
             case Compared() | Like() | Spoken():
@@ -258,23 +261,14 @@ class Predicates:
             return place + TWO_OPERANDS
         if word == at.TEXT:
             self.compares -= 1
-            self._release_text(self._text_at[int(words[place + 3])])
+            text = self._text_at[int(words[place + 3])]
+            number, uses = self._texts[text]
+            if uses > 1:
+                self._texts[text] = (number, uses - 1)
+            else:
+                del self._texts[text], self._text_at[number]
             return place + TWO_OPERANDS
         return place + 1
-
-    def _release_text(self, text: str) -> None:
-        number, uses = self._texts[text]
-        if uses > 1:
-            self._texts[text] = (number, uses - 1)
-        else:
-            del self._texts[text], self._text_at[number]
-
-
-def _parts(key: Conjunction) -> list[Named | None]:
-    """The narrowest first: it says which vertexes are looked at."""
-    parts: list[Named | None] = [] if key.constant is None else [Named("constant", key.constant)]
-    parts += (Named("class", each) for each in key.classes)
-    return parts or [None]
 
 
 def depth_of(test: Test) -> int:
@@ -285,11 +279,3 @@ def depth_of(test: Test) -> int:
         case Opposite(inner):
             return depth_of(inner)
     return 1
-
-
-def _is_double(test: Compared) -> bool:
-    return test.value.kind in (Kind.NUMBER, Kind.BOOLEAN, Kind.TIME)
-
-
-def _is_text(test: Compared) -> bool:
-    return test.value.kind == Kind.STRING and test.how in ("=", "!=")

@@ -33,9 +33,6 @@ class VertexSets:
                 self._behind[source, each] |= 1 << target
                 self._before[target, each] |= 1 << source
 
-    def of_class(self, name: str) -> int:
-        return self._of_class.get(name, 0)
-
     def behind(self, vertex: int, name: str) -> int:
         """Where arcs of that property, or one below it, lead from there."""
         return self._behind.get((vertex, name), 0)
@@ -46,7 +43,7 @@ class VertexSets:
     def fitting(self, asked: PatternVertex, among: int) -> int:
         """Those that the pattern's vertex can stand for by itself (Definition 1, condition 1)."""
         for name in asked.classes:
-            among &= self.of_class(name)
+            among &= self._of_class.get(name, 0)
         if asked.constant is None and not asked.tests:
             return among
         return sum(1 << at for at in members(among) if self._passes(asked, at))
@@ -149,7 +146,9 @@ class Search:
         self._sets, self._injective, self.left = sets, injective, budget
 
     def mapping(self, pattern: GraphPattern) -> tuple[int, ...] | None:
-        start = self._start(pattern)
+        everything = self._sets.everything
+        domains = tuple(self._sets.fitting(asked, everything if at else 1) for at, asked in enumerate(pattern.vertexes))
+        start = domains if all(domains) else None
         untried = [] if start is None else [self._choices(pattern, start, frozenset())]
         while untried:
             found = next(untried[-1], None)
@@ -161,26 +160,18 @@ class Search:
                 untried.append(self._choices(pattern, *found))
         return None
 
-    def _start(self, pattern: GraphPattern) -> _Domains | None:
-        everything = self._sets.everything
-        domains = tuple(self._sets.fitting(asked, everything if at else 1) for at, asked in enumerate(pattern.vertexes))
-        return domains if all(domains) else None
-
     def _choices(
         self, pattern: GraphPattern, domains: _Domains, placed: frozenset[int]
     ) -> Iterator[tuple[_Domains, frozenset[int]]]:
         free = (at for at in range(len(domains)) if at not in placed)
         chosen = min(free, key=lambda at: domains[at].bit_count())
         for vertex in members(domains[chosen]):
-            self._spend()
+            self.left -= 1
+            if self.left < 0:
+                raise Undecided("the graph pattern took too many steps to find in this event")
             narrowed = self._narrowed(pattern, domains, chosen, vertex)
             if all(narrowed):
                 yield narrowed, placed | {chosen}
-
-    def _spend(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise Undecided("the graph pattern took too many steps to find in this event")
 
     def _narrowed(self, pattern: GraphPattern, domains: _Domains, chosen: int, vertex: int) -> _Domains:
         """What is left to each when the chosen one stands for that vertex."""

@@ -29,11 +29,6 @@ def steps_of(pattern: GraphPattern, predicates: Sequence[int], properties: Seque
     return walk.steps
 
 
-def positions_of(steps: Sequence[Step]) -> int:
-    """How many vertexes are bound, leaves aside."""
-    return sum(1 for _, predicate in steps if predicate >> at.KIND_SHIFT in (at.START, at.NEW, at.EQUAL))
-
-
 def leaves_of(steps: Sequence[Step]) -> int:
     return sum(1 for _, predicate in steps if predicate >> at.KIND_SHIFT == at.LEAF)
 
@@ -80,15 +75,12 @@ class _Walk:
             if target in bound:
                 closing.add((here, prop, bound[target]))
             else:
-                self._reach(here, prop, target)
+                # A leaf is a vertex at which one arc ends and none begins
+                predicate = self._predicates[target]
+                is_leaf = len(self._ending[target]) == 1 and not self._leading[target] and target not in self._groups
+                heappush(self._reached, (is_leaf, self._rate(prop, predicate), prop, predicate, here, target))
         for source, prop, other in sorted(closing):
             self.steps.append((_packed(source, other, prop), at.CLOSE << at.KIND_SHIFT))
-
-    def _reach(self, source: int, prop: int, target: int) -> None:
-        """A leaf is a vertex at which one arc ends and none begins."""
-        predicate = self._predicates[target]
-        is_leaf = len(self._ending[target]) == 1 and not self._leading[target] and target not in self._groups
-        heappush(self._reached, (is_leaf, self._rate(prop, predicate), prop, predicate, source, target))
 
     def _equal_to(self, vertex: int) -> int | None:
         """The position of a vertex that must have the same value and is bound already."""
@@ -152,7 +144,11 @@ class Trie:
         node, known = self._descend(root, steps)
         missing = steps[known:]
         if missing:
-            self._make_way(node)
+            # who ended here ends below now, beside what comes
+            below = self._below(node)
+            if below & at.ENDS and below != at.NOTHING:
+                made = self._add_below(node, _END, below)
+                self._terminal[self._ending(below)] = made
         elif not self._below(node) & at.ENDS:  # others go on from here
             end, found = self._descend(node, [_END])
             node = end if found else self._add_below(node, _END, at.NOTHING)
@@ -218,13 +214,6 @@ class Trie:
         made = self._make(step, below, node | at.LAST if first & at.ENDS else first)
         self.nodes[node * at.WIDTH + at.BELOW] = made
         return made
-
-    def _make_way(self, node: int) -> None:
-        """Who ended here ends below now, beside what comes."""
-        below = self._below(node)
-        if below & at.ENDS and below != at.NOTHING:
-            made = self._add_below(node, _END, below)
-            self._terminal[self._ending(below)] = made
 
     def _ending(self, below: int) -> Ints:
         if not below & at.IS_LIST:

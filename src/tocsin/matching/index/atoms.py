@@ -21,8 +21,8 @@ from tocsin.markup.conditions import (
 )
 from tocsin.markup.content import condition_of, number
 from tocsin.markup.graphs.queries import query_of
-from tocsin.matching.cover.boxes import boxes_cover
-from tocsin.matching.cover.topics import topics_cover
+from tocsin.matching.index.boxes import boxes_cover
+from tocsin.matching.index.topics import topics_cover
 from tocsin.mediation.soap.namespaces import SOAP_NAMESPACES, TOCSIN
 from tocsin.model.filters import (
     AllOf,

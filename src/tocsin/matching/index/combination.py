@@ -187,7 +187,16 @@ class Combination:
         self._slots["terms"][slot] = NONE
         set_standing(self._slots, slot, subscription)
         for term in terms:
-            self._add(slot, term)
+            asked = [each for each in term.atoms if not isinstance(each, InBox) or self._boxes.takes(each)]
+            partly = not term.is_whole or len(asked) < len(term.atoms) or len(asked) > MOST
+            asked = sorted(asked, key=self._rate)[:MOST]
+            uses = [*map(self._use, asked), *(_NOTHING_ELSE,) * MOST][:MOST]
+            at = self._terms.take()
+            row = self._terms
+            row["slot"][at], row["next"][at] = ~slot if partly else slot, self._slots["terms"][slot]
+            row["atoms"][at], row["bounds"][at] = zip(*uses, strict=True)
+            self._slots["terms"][slot] = at
+            self._filing.add(at, *zip(*uses, strict=True))
         return slot
 
     def exchange(self, slot: int, subscription: Subscription) -> None:
@@ -198,7 +207,11 @@ class Combination:
         term = int(self._slots["terms"][slot])
         while term != NONE:
             following = int(self._terms["next"][term])
-            self._remove(term)
+            atoms = self._terms["atoms"][term].tolist()
+            self._filing.remove(term, atoms[0], float(self._terms["bounds"][term, 0]))
+            for atom in atoms:
+                self._release(atom)
+            self._terms.give_back(term)
             term = following
         self._slots.give_back(slot)
 
@@ -220,28 +233,6 @@ class Combination:
         """What was seen of the atoms that are asked for now."""
         held = self._atoms["held"]
         return Statistics(self._seen, {each: int(held[at]) for at, each in self.atoms() if held[at]})
-
-    def _add(self, slot: int, term: Term) -> None:
-        asked = [each for each in term.atoms if not isinstance(each, InBox) or self._boxes.takes(each)]
-        partly = not term.is_whole or len(asked) < len(term.atoms) or len(asked) > MOST
-        asked = sorted(asked, key=self._rate)[:MOST]
-        uses = [*map(self._use, asked), *(_NOTHING_ELSE,) * MOST][:MOST]
-        at = self._terms.take()
-        row = self._terms
-        row["slot"][at], row["next"][at] = ~slot if partly else slot, self._slots["terms"][slot]
-        row["atoms"][at], row["bounds"][at] = zip(*uses, strict=True)
-        self._slots["terms"][slot] = at
-        self._filing.add(at, *zip(*uses, strict=True))
-
-    def _remove(self, term: int) -> None:
-        atoms = self._terms["atoms"][term].tolist()
-        self._filing.remove(term, atoms[0], float(self._terms["bounds"][term, 0]))
-        for atom in atoms:
-            self._release(atom)
-        self._terms.give_back(term)
-
-    def _is_side(self, atom: int) -> bool:
-        return atom != ALWAYS and self._atom_at[atom] is None
 
     def _use(self, asked: Atom) -> tuple[int, float]:
         """Its number, and the level that is needed. Boxes are mostly different: each use has a number of its own."""
@@ -279,7 +270,7 @@ class Combination:
         self._index_of(asked).add(number, asked)
 
     def _release(self, number: int) -> None:
-        if self._is_side(number):
+        if number != ALWAYS and self._atom_at[number] is None:
             self._values.let_go(number)
             return
         self._atoms["uses"][number] -= 1

@@ -65,7 +65,10 @@ def compiled(
     arrays |= {_box_name(at, name): each for at, (_, found) in enumerate(boxes) for name, each in found.items()}
     graphs, found = combination.graphs.arrays()
     arrays |= {f"{_GRAPH}{name}": each for name, each in found.items()}
-    arrays |= {"bodies": np.frombuffer(b"".join(bodies), np.uint8), "body_ends": _ends(map(len, bodies))}
+    arrays |= {
+        "bodies": np.frombuffer(b"".join(bodies), np.uint8),
+        "body_ends": np.cumsum([0, *map(len, bodies)], dtype=np.int64),
+    }
     arrays["ids"] = np.array([each.id.encode() for each in kept] or [b""], "S")[: len(kept)]
     services = [slot for slot, each in enumerate(kept) if notifier_of(each) is not None]
     head = _head(combination, [header for header, _ in boxes], graphs, services)
@@ -88,10 +91,6 @@ def _head(combination: Combination, boxes: list[BoxHeader], graphs: bytes, servi
             compared.append((at, place[each.path], each.how, each.value))
     sides = [index.sides for index in paths.values()]
     return Head(VERSION, named, list(paths), sides, compared, boxes, graphs, services)
-
-
-def _ends(lengths: Iterable[int]) -> NDArray[np.int64]:
-    return np.cumsum([0, *lengths], dtype=np.int64)
 
 
 _encode = msgspec.msgpack.Encoder(order="deterministic").encode

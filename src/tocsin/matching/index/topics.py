@@ -1,30 +1,26 @@
-"""The topic index: expressions of many subscriptions in one trie, and the oracle for a single one."""
+"""The topic index (expressions of many subscriptions in one trie), the oracle for a single one, and covering."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import accumulate
 from operator import or_
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from tocsin.model.filters import ANY, DESCEND, TopicIs
 from tocsin.model.names import QName, Topic
 
 Key = TypeVar("Key", bound=Hashable)
 ROOM = 1 << 20  # branches, keys and steps that are remembered; publishers may send ever new topics
-
-
 MOST_MENDED = 1_000  # states that one change may touch; it is cheaper to make them anew than to look at more
 _NOBODY: frozenset[Any] = frozenset()
 
 
-def size_of(topic: Topic) -> int:
-    """How much of the room a topic takes where it is remembered."""
-    return sum(map(_size, topic.steps))
-
-
-def _size(step: QName) -> int:
-    return 4 + (len(step.namespace) + len(step.local)) // 16
+def size_of(*steps: QName) -> int:
+    """How much of the room the steps of a topic take where they are remembered."""
+    return sum([4 + (len(step.namespace) + len(step.local)) // 16 for step in steps])
 
 
 def topic_matches(expression: TopicIs, topic: Topic) -> bool:
@@ -70,15 +66,12 @@ class _Branch(Generic[Key]):
         return made
 
 
-class _State(Generic[Key]):
+class _State(Struct, Generic[Key], eq=False):
     """All branches that a topic's first steps reach, and where its next step leads, as far as that was asked."""
 
-    __slots__ = ("branches", "keys", "next")
-
-    def __init__(self, branches: list[_Branch[Key]]) -> None:
-        self.branches = branches
-        self.keys: frozenset[Key] | None = None
-        self.next: dict[QName, _State[Key]] = {}
+    branches: list[_Branch[Key]]
+    keys: frozenset[Key] | None = None
+    next: dict[QName, _State[Key]] = {}
 
 
 class TopicIndex(Generic[Key]):
@@ -112,39 +105,46 @@ class TopicIndex(Generic[Key]):
             self._prune(key, path)
 
     def match(self, topic: Topic) -> frozenset[Key]:
-        state = self._start or self._begin()
+        state = self._start
+        if state is None:
+            self._room = ROOM
+            self._states.clear()
+            state = self._start = self._state([self._root])
         for step in topic.steps:
             following = state.next.get(step)
             state = self._move(state, step) if following is None else following
             if not state.branches:
                 return _NOBODY
-        return self._keys(state) if state.keys is None else state.keys
-
-    def _begin(self) -> _State[Key]:
-        self._room = ROOM
-        self._states.clear()
-        self._start = self._made(_closure([self._root]))
-        return self._start
+        if state.keys is None:
+            state.keys = frozenset([key for branch in state.branches for key in branch.keys])
+            self._spend(len(state.keys))
+        return state.keys
 
     def _move(self, state: _State[Key], step: QName) -> _State[Key]:
         """That a step leads nowhere is not remembered: publishers may send ever new ones."""
-        branches = _closure(_step(state.branches, step))
-        if not branches:
-            return _State(branches)
-        following = state.next[step] = self._made(branches)
-        self._spend(2 * len(branches) + _size(step))
+        names = step, QName(step.namespace, "*"), ANY
+        branches: list[_Branch[Key]] = []
+        for branch in state.branches:
+            branches += [branch] if branch.loops else []
+            branches += [branch.next[name] for name in names if name in branch.next]
+        following = self._state(branches)
+        if following.branches:
+            state.next[step] = following
+            self._spend(2 * len(following.branches) + size_of(step))
         return following
 
-    def _made(self, branches: list[_Branch[Key]]) -> _State[Key]:
-        state = _State(branches)
-        for branch in branches:
-            self._states.setdefault(id(branch), []).append(state)
+    def _state(self, branches: list[_Branch[Key]]) -> _State[Key]:
+        """Of these branches, with those reached by descending no level at all."""
+        reached = {id(branch): branch for branch in branches}
+        for branch in list(reached.values()):
+            below = branch.descend
+            while below is not None and id(below) not in reached:
+                reached[id(below)] = below
+                below = below.descend
+        state = _State(list(reached.values()))
+        for name in reached:
+            self._states.setdefault(name, []).append(state)
         return state
-
-    def _keys(self, state: _State[Key]) -> frozenset[Key]:
-        found = state.keys = frozenset(key for branch in state.branches for key in branch.keys)
-        self._spend(len(found))
-        return found
 
     def _spend(self, room: int) -> None:
         """Who walks on states that are forgotten here goes on to the end of its topic."""
@@ -190,22 +190,80 @@ class TopicIndex(Generic[Key]):
                 del parent.next[step]
 
 
-def _step(branches: list[_Branch[Key]], step: QName) -> Iterable[_Branch[Key]]:
-    namespace = QName(step.namespace, "*")
-    for branch in branches:
-        if branch.loops:
-            yield branch
-        for name in (step, namespace, ANY):
-            if (below := branch.next.get(name)) is not None:
-                yield below
+TopicPath = tuple[QName | str, ...]
+Paths = frozenset[TopicPath]
+
+BUDGET = 10_000  # paths looked at; expressions that need more are taken as not covered
+_OTHER = "\0"  # in no name, hence of none that an expression mentions
 
 
-def _closure(branches: Iterable[_Branch[Key]]) -> list[_Branch[Key]]:
-    """With the branches reached by descending no level at all."""
-    reached = {id(branch): branch for branch in branches}
-    for branch in list(reached.values()):
-        below = branch.descend
-        while below is not None and id(below) not in reached:
-            reached[id(below)] = below
-            below = below.descend
-    return list(reached.values())
+def topics_cover(wide: TopicIs, narrow: TopicIs, budget: int = BUDGET) -> bool:
+    """True only if every topic that `narrow` matches is matched by `wide`.
+
+    Inclusion of regular languages, by derivatives: what remains of an expression after one topic name is again a set
+    of paths. The names worth trying are those the paths begin with, and one that none of them mentions.
+    """
+    start = frozenset(wide.alternatives)
+    for path in narrow.alternatives:
+        budget = _spend(start, frozenset((path,)), budget)
+        if budget < 0:
+            return False
+    return True
+
+
+def _spend(wide: Paths, narrow: Paths, budget: int) -> int:
+    """What is left of the budget when all of `narrow` is covered; less than nothing when it is not, or not shown."""
+    seen: set[tuple[Paths, Paths]] = set()
+    waiting = [(wide, narrow)]
+    while waiting:
+        if (pair := waiting.pop()) in seen:
+            continue
+        seen.add(pair)
+        for name in _names(_reached(pair[0]) | _reached(pair[1])):
+            budget -= 1 + len(pair[0]) + len(pair[1])
+            covering, covered = _derivatives(pair[0], name), _derivatives(pair[1], name)
+            if budget < 0 or (_ends(covered) and not _ends(covering)):
+                return -1
+            if covered:
+                waiting.append((covering, covered))
+    return budget
+
+
+def _derivatives(paths: Paths, name: QName) -> Paths:
+    """What may follow once the topic's next name is this one."""
+    return frozenset(_rest(_reached(paths), name))
+
+
+def _rest(paths: Iterable[TopicPath], name: QName) -> Iterator[TopicPath]:
+    for path in paths:
+        if path and path[0] == DESCEND:
+            yield path
+        elif path and _takes(path[0], name):
+            yield path[1:]
+
+
+def _reached(paths: Paths) -> Paths:
+    """With what is left when `//` stands for no topic at all."""
+    found = set(paths)
+    for path in paths:
+        while path and path[0] == DESCEND:
+            path = path[1:]
+            found.add(path)
+    return frozenset(found)
+
+
+def _ends(paths: Paths) -> bool:
+    return () in _reached(paths)
+
+
+def _takes(step: QName | str, name: QName) -> bool:
+    if isinstance(step, str):
+        return step == ANY
+    return step.namespace == name.namespace and step.local in ("*", name.local)
+
+
+def _names(paths: Paths) -> set[QName]:
+    heads = {path[0] for path in paths if path and isinstance(path[0], QName)}
+    named = {head for head in heads if isinstance(head, QName) and head.local != "*"}
+    others = {QName(head.namespace, _OTHER) for head in heads if isinstance(head, QName)}
+    return named | others | {QName(_OTHER, _OTHER)}

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from math import inf, isnan, nextafter
 
 from tocsin.markup.conditions import Attribute, Compare, Constant, Exists, JsonPath, Path
-from tocsin.markup.content import integer, number
-from tocsin.matching.evidence import constant_of
+from tocsin.markup.content import constant_of, integer, number
 from tocsin.matching.index.postings import HOLDS, HoldingAtoms
 
 Levels = dict[int, float]  # of atoms that hold and of sides, by number

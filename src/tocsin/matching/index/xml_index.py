@@ -173,19 +173,17 @@ class Plan:
         holding.hold(self.exists)
         holding.hold(filter(None, map(call, self.words, self.word_strings(strings))))
         if self.numbers:
-            self._compare(numbers(self.number_strings(strings)), holding)
+            values = numbers(self.number_strings(strings))
+            if self.equal:
+                holding.hold(atom for find, place in self.equal if (atom := find(values[place])) is not None)
+            limits = self.limits([*values, *map(neg, values)])
+            if not isnan(sum(values)):
+                holding.sides, holding.limits = self.sides, limits
+            else:
+                pairs = zip(self.sides.tolist(), limits, strict=True)
+                holding.reach({side: limit for side, limit in pairs if not isnan(limit)})
         for index, places in self.others:
             index.match([together(strings, each) for each in places], holding)
-
-    def _compare(self, values: list[float], holding: HoldingAtoms) -> None:
-        if self.equal:
-            holding.hold(atom for find, place in self.equal if (atom := find(values[place])) is not None)
-        limits = self.limits([*values, *map(neg, values)])
-        if not isnan(sum(values)):
-            holding.sides, holding.limits = self.sides, limits
-        else:
-            pairs = zip(self.sides.tolist(), limits, strict=True)
-            holding.reach({side: limit for side, limit in pairs if not isnan(limit)})
 
 
 class XmlIndex:

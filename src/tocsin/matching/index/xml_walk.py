@@ -175,7 +175,13 @@ class Walk:
     def _way(self, state: State, tag: object) -> State:
         if not isinstance(tag, str):
             return _NOWHERE
-        after = self._after(state, tag)
+        names = names_of(tag)
+        children = (place.children.get(name) for place in state.here for name in names)
+        descendants = (place.descendants.get(name) for place in state.deep for name in names)
+        root = (self._root,) if self._document in state.here else ()
+        here = frozenset(place for place in chain(children, descendants, root) if place is not None)
+        deep = state.deep | _deep(here)
+        after = self._state(here, deep) if here or deep else _NOWHERE
         if self._keeps(tag):
             state.next[tag] = after
         return after
@@ -195,15 +201,6 @@ class Walk:
             return False
         self._kept += 1 + len(name) // 64
         return True
-
-    def _after(self, state: State, tag: str) -> State:
-        names = names_of(tag)
-        children = (place.children.get(name) for place in state.here for name in names)
-        descendants = (place.descendants.get(name) for place in state.deep for name in names)
-        root = (self._root,) if self._document in state.here else ()
-        here = frozenset(place for place in chain(children, descendants, root) if place is not None)
-        deep = state.deep | _deep(here)
-        return self._state(here, deep) if here or deep else _NOWHERE
 
     def _state(self, here: frozenset[Place], deep: frozenset[Place]) -> State:
         known = self._states.get((here, deep))

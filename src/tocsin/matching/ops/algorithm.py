@@ -216,11 +216,6 @@ class Outcome(Struct, Generic[Id], frozen=True):
     undecided: frozenset[Id]
     counts: Counts
 
-    @property
-    def matching_rate(self) -> float:
-        """Fig. 8 (d)."""
-        return len(self.matched) / self.counts.subscriptions if self.counts.subscriptions else 0.0
-
 
 class Ops(Generic[Id]):
     def __init__(self, model: ConceptModel, budget: int = BUDGET) -> None:
@@ -248,21 +243,19 @@ class Ops(Generic[Id]):
         waiting = WaitingLists(self._standing, self._ems, event, self._model, repaired)
         forest = Forest(self._subscriptions)
         for statement in traversed(event):
-            self._tell(deque(waiting.pass_by(statement)), forest, waiting)
+            # each match grows the tree that waited for it, and may derive patterns that match at once
+            news = deque(waiting.pass_by(statement))
+            while news:
+                where, found = news.popleft()
+                node = where if isinstance(where, Rectangle) else forest.node(*where)
+                if node.tree.nodes > self._budget:
+                    continue
+                circle, derived = node.tree.solve(node, found)
+                if not derived:
+                    backtrack(circle)
+                for each in derived:
+                    news.extend(waiting.put(each))
         return forest, waiting.tally
-
-    def _tell(self, news: deque[News], forest: Forest, waiting: WaitingLists) -> None:
-        """Each match grows the tree that waited for it, and may derive patterns that match at once."""
-        while news:
-            where, found = news.popleft()
-            node = where if isinstance(where, Rectangle) else forest.node(*where)
-            if node.tree.nodes > self._budget:
-                continue
-            circle, derived = node.tree.solve(node, found)
-            if not derived:
-                backtrack(circle)
-            for each in derived:
-                news.extend(waiting.put(each))
 
     def _may_match(self, tree: MatchingTree, event: EventGraph) -> bool:
         """SBPV; and home itself, which may have more classes or tests than the meta-statements of its arcs tell."""

@@ -114,7 +114,9 @@ def halves(vertexes: Vertexes, links: frozenset[Link]) -> tuple[Vertexes, Vertex
     if len(parents) < len(vertexes):
         connected = frozenset(parents)
         return connected, vertexes - connected
-    branches = _branches(parents)
+    branches = {at: {at} for at in parents}
+    for at, parent in reversed(parents.items()):
+        branches[parent] |= branches[at]
     root = next(iter(parents))
     cut = min((at for at in parents if at != root), key=lambda at: abs(2 * len(branches[at]) - len(vertexes)))
     return vertexes - branches[cut], frozenset(branches[cut])
@@ -133,13 +135,6 @@ def _spanning_tree(vertexes: Vertexes, links: frozenset[Link]) -> dict[int, int]
             parents[other] = at
             queue.append(other)
     return parents
-
-
-def _branches(parents: dict[int, int]) -> dict[int, set[int]]:
-    branches = {at: {at} for at in parents}
-    for at, parent in reversed(parents.items()):
-        branches[parent] |= branches[at]
-    return branches
 
 
 BUDGET = 2_000_000  # pairs of places that are tried for one part
@@ -197,9 +192,12 @@ class Decomposition(Generic[Id]):
         if known and len(known[1]) == len(vertexes):
             return known
         one, other = (frozenset(known[1]), vertexes.difference(known[1])) if known else halves(vertexes, links)
-        return self._joined(
-            known or self._decomposed(pattern, one, places), self._decomposed(pattern, other, places), links
-        )
+        first = known or self._decomposed(pattern, one, places)
+        second = self._decomposed(pattern, other, places)
+        order = first[1] + second[1]
+        missing = links - self._links(*first) - self._links(*second)
+        inside = frozenset(link.moved({at: position for position, at in enumerate(order)}) for link in missing)
+        return self._number(Compound(first[0], second[0], inside, len(order))), order
 
     def _largest_known(
         self, vertexes: frozenset[int], links: frozenset[Link], places: "_Places"
@@ -213,12 +211,6 @@ class Decomposition(Generic[Id]):
                     ):
                         return number, place
         return None
-
-    def _joined(self, first: tuple[int, Place], second: tuple[int, Place], links: frozenset[Link]) -> tuple[int, Place]:
-        order = first[1] + second[1]
-        missing = links - self._links(*first) - self._links(*second)
-        inside = frozenset(link.moved({at: position for position, at in enumerate(order)}) for link in missing)
-        return self._number(Compound(first[0], second[0], inside, len(order))), order
 
     def _links(self, number: int, place: Place) -> frozenset[Link]:
         """Those of a part, between the vertexes at which it was found."""

@@ -70,17 +70,13 @@ def traversed(event: EventGraph) -> Iterator[TypedStatement]:
     met = {0}
     for source in queue:
         for arc in leaving[source]:
-            yield from _typed(arc, event)
+            subjects = event.vertexes[arc.source].classes or (ANY,)
+            objects = event.vertexes[arc.target].classes or (ANY,)
+            for subject, object_ in product(subjects, objects):
+                yield TypedStatement(arc.source, arc.target, MetaStatement(subject, arc.property, object_))
             if arc.target not in met:
                 met.add(arc.target)
                 queue.append(arc.target)
-
-
-def _typed(arc: Arc, event: EventGraph) -> Iterator[TypedStatement]:
-    subjects = event.vertexes[arc.source].classes or (ANY,)
-    objects = event.vertexes[arc.target].classes or (ANY,)
-    for subject, object_ in product(subjects, objects):
-        yield TypedStatement(arc.source, arc.target, MetaStatement(subject, arc.property, object_))
 
 
 class StatementPattern(Struct, frozen=True, cache_hash=True, gc=False):

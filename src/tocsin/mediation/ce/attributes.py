@@ -32,7 +32,15 @@ def check(attributes: Mapping[str, str]) -> None:
             raise Refusal("malformed", f"the attribute {name!r} has more than {LONGEST_NAME} characters")
     if attributes["specversion"] != "1.0":
         raise Refusal("malformed", f"CloudEvents {attributes['specversion'][:80]!r} is not supported; 1.0 is")
-    _check_optional(attributes)
+    # CloudEvents 1.0 s2.3: each may be absent, none may be anything.
+    time = attributes.get("time")
+    if time is not None and not is_time(time):
+        raise Refusal("malformed", f"the time {time[:80]!r} is not as RFC 3339 has it, such as 2030-01-31T12:00:00Z")
+    if attributes.get("subject") == "":
+        raise Refusal("malformed", "the subject is empty; leave it out")
+    schema = attributes.get("dataschema")
+    if schema is not None and not _ABSOLUTE_URI.fullmatch(schema):
+        raise Refusal("malformed", f"the dataschema {schema[:80]!r} is not an absolute URI")
     values = "".join(attributes.values())
     if not (values.isascii() and values.isprintable() and _GOOD_NAMES.issuperset(attributes)):
         _check_characters(attributes)
@@ -42,18 +50,6 @@ def check(attributes: Mapping[str, str]) -> None:
 _GOOD_NAMES = frozenset(
     (*REQUIRED, "datacontenttype", "subject", "time", "dataschema", "topic", "traceparent", "partitionkey", "sequence")
 )
-
-
-def _check_optional(attributes: Mapping[str, str]) -> None:
-    """CloudEvents 1.0 s2.3: each may be absent, none may be anything."""
-    time = attributes.get("time")
-    if time is not None and not is_time(time):
-        raise Refusal("malformed", f"the time {time[:80]!r} is not as RFC 3339 has it, such as 2030-01-31T12:00:00Z")
-    if attributes.get("subject") == "":
-        raise Refusal("malformed", "the subject is empty; leave it out")
-    schema = attributes.get("dataschema")
-    if schema is not None and not _ABSOLUTE_URI.fullmatch(schema):
-        raise Refusal("malformed", f"the dataschema {schema[:80]!r} is not an absolute URI")
 
 
 def _check_characters(attributes: Mapping[str, str]) -> None:

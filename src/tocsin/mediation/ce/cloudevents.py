@@ -2,18 +2,19 @@
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import itemgetter
 from typing import Literal
 from urllib.parse import unquote
 
 import msgspec
+from msgspec import Struct
 
 from tocsin.mediation.ce.attributes import BATCHED as BATCHED
-from tocsin.mediation.ce.attributes import FAMILY, NO_PRODUCER, NO_TYPE, REQUIRED, check
+from tocsin.mediation.ce.attributes import FAMILY, LONGEST_NAME, NO_PRODUCER, NO_TYPE, REQUIRED, check, is_time
 from tocsin.mediation.ce.attributes import NAME as NAME
 from tocsin.mediation.ce.attributes import STRUCTURED as STRUCTURED
-from tocsin.mediation.ce.memo import EventMemo
 from tocsin.mediation.ce.writing import binary as binary
 from tocsin.mediation.ce.writing import context_of as context_of
 from tocsin.mediation.ce.writing import customise, kind_of
@@ -59,7 +60,13 @@ def notifications(record: Accepted) -> tuple[Notification, ...]:
         return (_notification(record, 0, *_binary(dict(record.headers), content_type, record.body)),)
     body = record.body if charset == "utf-8" else _transcoded(record.body, charset)
     if mode == "structured":
-        return (_of_one(record, body),)
+        event = _decoded(body)
+        known = _MEMO.recall(record, event)
+        if known is not None:
+            return (known,)
+        found = _notification(record, 0, *_structured(event, body))
+        _MEMO.learn(event, found)
+        return (found,)
     return tuple(_of_batch(record, index, raw) for index, raw in enumerate(_batch(body)))
 
 
@@ -76,16 +83,6 @@ def one_event(headers: Pairs, body: bytes) -> tuple[dict[str, str], Payload]:
         attributes, payload = _structured(_decoded(body), body)
     check(attributes)
     return attributes, Payload(checked_media_type(payload.media_type), payload.data)
-
-
-def _of_one(record: Accepted, body: bytes) -> Notification:
-    """Senders repeat themselves: what was read in full once is known again by what does not change."""
-    event = _decoded(body)
-    found = _MEMO.recall(record, event)
-    if found is None:
-        found = _notification(record, 0, *_structured(event, body))
-        _MEMO.learn(event, found)
-    return found
 
 
 def is_empty_batch(content_type: str, body: bytes) -> bool:
@@ -262,9 +259,91 @@ _known_topic = lru_cache(maxsize=4096)(names.topic)
 _known_type = lru_cache(maxsize=4096)(type_name)
 
 
+MOST_KNOWN = 8192
+_SAME = ("specversion", "source", "type", "subject", "datacontenttype")
+_OWN = ("id", "time", "data")
+_Key = tuple[object, ...]
+_own: Callable[[dict[str, object]], _Key] = itemgetter(*_OWN)  # several in one call
+_all_same: Callable[[dict[str, object]], _Key] = itemgetter(*_SAME)
+
+
+def _key(event: dict[str, object]) -> _Key:
+    """What is the same from one event of a sender to the next, and how much else there is."""
+    if len(event) == len(_SAME) + len(_OWN):
+        return _all_same(event)
+    return *map(event.get, _SAME), len(event)
+
+
+class _Known(Struct, frozen=True):
+    producer: str
+    topic: Topic
+    kind: QName | str | None
+    media_type: str
+    subject: Pairs
+
+
+class EventMemo:
+    """Events seen before: all but the id, the time and the data of a sender's events is the same from one to the next.
+
+    The outcome is that of reading in full. Only an event that has nothing beyond what is compared here is remembered,
+    and only when its data is a text that needs no second look at the JSON. It is emptied when it is full, for then its
+    senders do not repeat themselves.
+    """
+
+    def __init__(self, dialect: str) -> None:
+        self._dialect = dialect
+        self._known: dict[_Key, _Known] = {}
+
+    def recall(self, record: Accepted, event: dict[str, object]) -> Notification | None:
+        try:
+            name, time, data = _own(event)
+            known = self._known.get(_key(event))
+        except (KeyError, TypeError):  # one is not there, or a list or an object where a text should be
+            return None
+        if type(name) is not str or type(data) is not str or type(time) is not str:
+            return None
+        if known is None or not _is_plain(name) or not is_time(time):
+            return None
+        return Notification(
+            MessageId(name),
+            record.at,
+            0,
+            record.when,
+            self._dialect,
+            record.cause,
+            known.producer,
+            known.topic,
+            known.kind,
+            (*known.subject, ("time", time)),
+            Payload(known.media_type, data.encode()),
+        )
+
+    def learn(self, event: dict[str, object], read: Notification) -> None:
+        same = tuple(event.get(name) for name in _SAME)
+        present = [value for value in same if value is not None]
+        # Beside those there are an id, a time and data, and nothing else.
+        if len(event) != len(present) + 3 or not all(type(event.get(name)) is str for name in ("id", "time", "data")):
+            return
+        if event["data"] != _text(read.payload.data) or not all(len(str(each)) < _LONGEST_KEPT for each in present):
+            return
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        subject = tuple(pair for pair in read.attributes if pair[0] == "subject")
+        self._known[_key(event)] = _Known(read.producer, read.topic, read.type, read.payload.media_type, subject)
+
+
+def _is_plain(name: str) -> bool:
+    return 0 < len(name) <= LONGEST_NAME and name.isascii() and name.isprintable() and not name.isspace()
+
+
+def _text(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
 _MEMO = EventMemo(NAME)
-
-
 _attribute = Names("", "")
 ENTRIES = (
     Entry("message_id", _attribute("id"), required=True),

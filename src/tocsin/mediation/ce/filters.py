@@ -14,21 +14,7 @@ from typing import Any, Literal, cast
 from msgspec import Struct
 
 from tocsin.mediation import expressions
-from tocsin.mediation.expressions import (
-    ACTION,
-    CONTENT_TOPIC,
-    DIALECT,
-    GRAPH_PATTERN,
-    ITEMS,
-    JSONPATH,
-    PLAIN_SPARQL,
-    PRODUCER,
-    SPARQL,
-    TYPE,
-    XPATH,
-)
 from tocsin.model.filters import (
-    DESCEND,
     ActionIs,
     AllOf,
     AnyOf,
@@ -43,12 +29,22 @@ from tocsin.model.filters import (
     TopicIs,
     TypeIs,
 )
-from tocsin.model.names import QName
 from tocsin.model.refusal import Refusal
-from tocsin.model.topics import parse_topic_expression
+from tocsin.model.topics import parse_topic_expression, written_path
 
-TOPIC = f"{DIALECT}topic"
-OURS = (TOPIC, CONTENT_TOPIC, TYPE, ACTION, PRODUCER, XPATH, ITEMS, JSONPATH, SPARQL, GRAPH_PATTERN)
+TOPIC = f"{expressions.DIALECT}topic"
+OURS = (
+    TOPIC,
+    expressions.CONTENT_TOPIC,
+    expressions.TYPE,
+    expressions.ACTION,
+    expressions.PRODUCER,
+    expressions.XPATH,
+    expressions.ITEMS,
+    expressions.JSONPATH,
+    expressions.SPARQL,
+    expressions.GRAPH_PATTERN,
+)
 DIALECTS = ("exact", "prefix", "suffix", "all", "any", "not", "sql", *OURS)
 
 DEEPEST = 16
@@ -96,21 +92,18 @@ class _Reader:
             case "not":
                 return Not(self.one(inside, f"{where}.not", depth))
         try:
-            return self._leaf(dialect, inside)
+            if dialect in _HOW:
+                return self._attributes(cast(How, dialect), inside)
+            match dialect:
+                case "sql":
+                    return expressions.content("cesql", self._said(dialect, inside).text, "attributes", {})
+                case _ if dialect in OURS:
+                    return _ours(dialect, self._said(dialect, inside))
+            raise Refusal(
+                "unsupported-filter", f"the filter dialect {dialect[:80]!r} is not supported; {', '.join(DIALECTS)} are"
+            )
         except Refusal as refusal:
             raise Refusal(refusal.reason, f"{where}: {refusal.text}", refusal.about) from None
-
-    def _leaf(self, dialect: str, inside: object) -> Filter:
-        if dialect in _HOW:
-            return self._attributes(cast(How, dialect), inside)
-        match dialect:
-            case "sql":
-                return expressions.content("cesql", self._said(dialect, inside).text, "attributes", {})
-            case _ if dialect in OURS:
-                return _ours(dialect, self._said(dialect, inside))
-        raise Refusal(
-            "unsupported-filter", f"the filter dialect {dialect[:80]!r} is not supported; {', '.join(DIALECTS)} are"
-        )
 
     def _attributes(self, how: How, inside: object) -> Filter:
         if not isinstance(inside, dict) or not inside:
@@ -165,8 +158,11 @@ def _said(dialect: str, inside: object) -> _Said:
     return _Said(text.strip(), namespaces, over, plain)
 
 
-_WITH_PREFIXES = (TOPIC, TYPE, XPATH, ITEMS, GRAPH_PATTERN)
-_OVER = {XPATH: ("payload", "producer", "envelope"), SPARQL: ("producer", "event")}  # the first unless told
+_WITH_PREFIXES = (TOPIC, expressions.TYPE, expressions.XPATH, expressions.ITEMS, expressions.GRAPH_PATTERN)
+_OVER = {
+    expressions.XPATH: ("payload", "producer", "envelope"),
+    expressions.SPARQL: ("producer", "event"),
+}  # the first unless told
 _EXAMPLE = 'such as {"expression": "t:a//.", "namespaces": {"t": "urn:x"}}'
 
 
@@ -187,9 +183,11 @@ def _ours(dialect: str, said: _Said) -> Filter:
         case expressions.JSONPATH:
             return expressions.content("jsonpath", said.text, "payload", {})
         case expressions.GRAPH_PATTERN:
-            return expressions.graph(GRAPH_PATTERN, said.text, said.namespaces)
+            return expressions.graph(expressions.GRAPH_PATTERN, said.text, said.namespaces)
         case expressions.SPARQL if said.over == "event":
-            return expressions.graph(PLAIN_SPARQL if said.plain else SPARQL, said.text, said.namespaces)
+            return expressions.graph(
+                expressions.PLAIN_SPARQL if said.plain else expressions.SPARQL, said.text, said.namespaces
+            )
         case expressions.SPARQL:
             return expressions.content("sparql", said.text, "producer", {})
     prefixes = {prefix: uri for prefix, uri in said.namespaces.items() if prefix is not None}
@@ -216,18 +214,18 @@ def write(asked: Filter, other: Callable[[Filter], str]) -> dict[str, Any]:
         case TopicIs():
             return {TOPIC: _topic_document(asked)}
         case TypeIs(names):
-            return {TYPE: " ".join(names)}
+            return {expressions.TYPE: " ".join(names)}
         case ActionIs(actions):
-            return {ACTION: " ".join(actions)}
+            return {expressions.ACTION: " ".join(actions)}
         case ProducerIs():
-            return {PRODUCER: expressions.producers_text(asked)}
+            return {expressions.PRODUCER: expressions.producers_text(asked)}
         case InBox():
-            return {CONTENT_TOPIC: expressions.box_text(asked)}
+            return {expressions.CONTENT_TOPIC: expressions.box_text(asked)}
         case Content():
             return _content_document(asked)
         case Graph():
             return _graph_document(asked)
-    return {f"{DIALECT}other": other(asked)}
+    return {f"{expressions.DIALECT}other": other(asked)}
 
 
 def _content_document(asked: Content) -> dict[str, Any]:
@@ -238,7 +236,7 @@ def _content_document(asked: Content) -> dict[str, Any]:
         document["namespaces"] = dict(asked.namespaces)
     if asked.language == "xpath" and asked.over != "payload":
         document["over"] = asked.over
-    return {f"{DIALECT}{asked.language}": document if len(document) > 1 else asked.text}
+    return {f"{expressions.DIALECT}{asked.language}": document if len(document) > 1 else asked.text}
 
 
 def _graph_document(asked: Graph) -> dict[str, Any]:
@@ -246,8 +244,8 @@ def _graph_document(asked: Graph) -> dict[str, Any]:
     if asked.prefixes:
         document["namespaces"] = dict(asked.prefixes)
     if asked.language == "pattern":
-        return {GRAPH_PATTERN: document if len(document) > 1 else asked.text}
-    return {SPARQL: document | {"over": "event"} | ({"plain": True} if asked.plain else {})}
+        return {expressions.GRAPH_PATTERN: document if len(document) > 1 else asked.text}
+    return {expressions.SPARQL: document | {"over": "event"} | ({"plain": True} if asked.plain else {})}
 
 
 def _common(filters: tuple[Filter, ...]) -> How | None:
@@ -259,21 +257,8 @@ def _common(filters: tuple[Filter, ...]) -> How | None:
 
 def _topic_document(asked: TopicIs) -> dict[str, Any]:
     namespaces: dict[str, str] = {}
-    expression = "|".join(_path(path, namespaces) for path in asked.alternatives)
+    expression = "|".join(written_path(path, namespaces, "n") for path in asked.alternatives)
     return {"expression": expression, "namespaces": {prefix: uri for uri, prefix in namespaces.items()}}
-
-
-def _path(path: tuple[QName | str, ...], namespaces: dict[str, str]) -> str:
-    text, joint = "", ""
-    for step in path:
-        text, joint = (text + DESCEND, "") if step == DESCEND else (f"{text}{joint}{_step(step, namespaces)}", "/")
-    return text if joint else f"{text}."
-
-
-def _step(step: QName | str, namespaces: dict[str, str]) -> str:
-    if isinstance(step, str) or not step.namespace:
-        return str(step)
-    return f"{namespaces.setdefault(step.namespace, f'n{len(namespaces)}')}:{step.local}"
 
 
 def of_source_and_types(source: str | None, types: tuple[str, ...]) -> tuple[Filter, ...]:

@@ -5,23 +5,11 @@ from collections.abc import Mapping
 
 import msgspec
 
-from tocsin.mediation.ce.members import Members, read_members, write_members
+from tocsin.mediation import changes
 from tocsin.mediation.ce.writing import is_json, is_valid_json
-from tocsin.mediation.changes import (
-    Change,
-    action_as_type,
-    collapsed_id,
-    collapsed_producer,
-    element_as_type,
-    lone_element,
-    name_as_text,
-    no_attributes,
-    subject_and_time,
-    type_as_action,
-)
 from tocsin.mediation.rules import Dialect, Entry, Names
-from tocsin.mediation.soap.entries import is_uri
 from tocsin.mediation.soap.payloads import checked_media_type, is_xml, type_name
+from tocsin.mediation.soap.soap import is_uri
 from tocsin.mediation.times import timestamp
 from tocsin.mediation.topics import topic_of_door
 from tocsin.model import names
@@ -48,10 +36,57 @@ ENTRIES = (
     Entry("payload", _member("payload")),
     Entry("encoded", _member("payload_base64")),
 )
+_decode = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_text = msgspec.json.Decoder(str).decode
+_texts = msgspec.json.Decoder(dict[str, str]).decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Members:
+    """The entries that were found, each still as it was written: an entry's path is the name of one member."""
+
+    def __init__(self, found: Mapping[str, bytes]) -> None:
+        self._found = found
+
+    def raw(self, name: str) -> bytes | None:
+        return self._found.get(name)
+
+    def text(self, name: str) -> str | None:
+        value = self._found.get(name)
+        try:
+            return None if value is None else _text(value)
+        except msgspec.DecodeError:
+            raise Refusal("malformed", f"{name} is not a text") from None
+
+    def texts(self, name: str) -> dict[str, str]:
+        try:
+            return _texts(self._found.get(name, b"{}"))
+        except msgspec.DecodeError:
+            raise Refusal("malformed", f"{name} is not an object whose members are texts") from None
+
+
+def _read(body: bytes) -> Members:
+    """Present is transformed, absent and defaulted is added, absent and required is refused (WS-Messenger table 3)."""
+    try:
+        said = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+        raise Refusal("malformed", f"this is not a JSON object: {problem}") from None
+    places = {entry.path[0].local: entry.name for entry in ENTRIES}
+    for member in said:
+        if member not in places:
+            raise Refusal("malformed", f"{member[:80]!r} is not a member; there are {', '.join(places)}")
+    found = {places[member]: bytes(raw) for member, raw in said.items()}
+    for entry in ENTRIES:
+        if entry.name not in found:
+            if entry.required:
+                raise Refusal("malformed", f"the member {entry} is missing")
+            if entry.default is not None:
+                found[entry.name] = _encode(entry.default)
+    return Members(found)
 
 
 def notifications(record: Accepted) -> tuple[Notification, ...]:
-    said = read_members(record.body, ENTRIES)
+    said = _read(record.body)
     kind, media_type = _uri(said, "type"), checked_media_type(said.text("media_type") or "")
     return (
         Notification(
@@ -108,6 +143,7 @@ def _payload(said: Members, media_type: str) -> bytes:
 
 
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
+    """None is left out; bytes are JSON already."""
     del subscription, base_url
     values = {
         "message_id": notification.id,
@@ -119,7 +155,12 @@ def customise(notification: Notification, subscription: Subscription, base_url: 
         "media_type": notification.payload.media_type,
         **_written(notification.payload),
     }
-    return _HEADERS, write_members(values, ENTRIES)
+    members = (
+        b'"%b":%b' % (str(entry).encode(), value if isinstance(value, bytes) else _encode(value))
+        for entry in ENTRIES
+        if (value := values.get(entry.name)) is not None
+    )
+    return _HEADERS, b"{%b}" % b",".join(members)
 
 
 def _written(payload: Payload) -> Mapping[str, object]:
@@ -134,12 +175,6 @@ def _written(payload: Payload) -> Mapping[str, object]:
     return {"encoded": msgspec.json.encode(data)}
 
 
-_INTO_SOAP: Mapping[str, Change] = {
-    "id": collapsed_id,
-    "producer": collapsed_producer,
-    "type": element_as_type,
-    "payload": lone_element,
-}
 DIALECT = Dialect(
     NAME,
     "plain JSON for web hooks",
@@ -149,13 +184,13 @@ DIALECT = Dialect(
     entries=ENTRIES,
     room=NAME,
     losses={
-        ("wrapped", NAME): {"type": name_as_text},
-        ("event", NAME): {"type": name_as_text},
-        ("raw", NAME): {"type": name_as_text},
+        ("wrapped", NAME): {"type": changes.name_as_text},
+        ("event", NAME): {"type": changes.name_as_text},
+        ("raw", NAME): {"type": changes.name_as_text},
         ("cloudevents", NAME): {},
         (NAME, NAME): {},
-        (NAME, "wrapped"): {**_INTO_SOAP, "attributes": no_attributes},
-        (NAME, "event"): {**_INTO_SOAP, "attributes": type_as_action},
-        (NAME, "cloudevents"): {"type": action_as_type, "attributes": subject_and_time},
+        (NAME, "wrapped"): {**changes.INTO_SOAP, "attributes": changes.no_attributes},
+        (NAME, "event"): {**changes.INTO_SOAP, "attributes": changes.type_as_action},
+        (NAME, "cloudevents"): {"type": changes.action_as_type, "attributes": changes.subject_and_time},
     },
 )

@@ -1,6 +1,6 @@
 """CloudEvents 1.0.2, written: structured, binary, and batches of one (HTTP protocol binding s3)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Literal
 from urllib.parse import quote
@@ -165,3 +165,17 @@ def _lasting_members(
 def is_json(media_type: str) -> bool:
     kind = media_type.split(";", 1)[0].strip().lower()
     return kind in ("application/json", "text/json") or kind.endswith("+json")
+
+
+def combinable(headers: Pairs) -> bool:
+    """Whether bodies that go out under these headers can be joined.
+
+    A message for a consumer that takes several is written as a batch of one (CloudEvents JSON format 1.0 s4.2): an
+    array without anything around it. Batches are joined without being read again.
+    """
+    kinds = (value.partition(";")[0].strip().lower() for name, value in headers if name.lower() == "content-type")
+    return BATCHED in kinds
+
+
+def combine(bodies: Iterable[bytes]) -> bytes:
+    return b"[%b]" % b",".join(body[1:-1] for body in bodies)

@@ -4,28 +4,12 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from tocsin.mediation import times
-from tocsin.mediation.operations import (
-    Answer,
-    Context,
-    CurrentMessage,
-    Described,
-    Done,
-    Ended,
-    Held,
-    Properties,
-    Pulled,
-    Registered,
-    Renewed,
-    Reply,
-    Status,
-    Subscribed,
-)
+from tocsin.mediation import operations, times
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import soap, templates
-from tocsin.mediation.soap.payloads import XML_TYPE, as_element
-from tocsin.mediation.soap.templates import PULL_POINTS
-from tocsin.mediation.soap.writing import Markup, Value, write
+from tocsin.mediation.soap.entries import Markup, Value, write
+from tocsin.mediation.soap.payloads import XML_TYPE
+from tocsin.mediation.soap.templates import PULL_POINTS, as_element
 from tocsin.model.identity import Instant, MessageId, Pairs, SubscriptionId
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload
@@ -34,7 +18,9 @@ from tocsin.model.subscription import Endpoint, Subscription
 Values = Mapping[str, Value]
 
 
-def reply(dialect: Dialect, message: Message, context: Context, answer: Answer, base_url: str) -> Reply:
+def reply(
+    dialect: Dialect, message: Message, context: operations.Context, answer: operations.Answer, base_url: str
+) -> operations.Reply:
     """In the requester's own SOAP, WS-Addressing and specification."""
     said = message.answer
     assert said is not None
@@ -44,43 +30,43 @@ def reply(dialect: Dialect, message: Message, context: Context, answer: Answer, 
     return soap.reply(context, said.action, content, wsa=wsa)
 
 
-def _version(answer: Answer) -> str | None:
+def _version(answer: operations.Answer) -> str | None:
     match answer:
-        case Subscribed(subscription) | Pulled(subscription):
+        case operations.Subscribed(subscription) | operations.Pulled(subscription):
             return subscription.form.addressing
-        case Registered(registration):
+        case operations.Registered(registration):
             return registration.form.addressing
     return None
 
 
-def _values(dialect: Dialect, message: Message, answer: Answer, wsa: str | None, base_url: str) -> Values:
+def _values(dialect: Dialect, message: Message, answer: operations.Answer, wsa: str | None, base_url: str) -> Values:
     match answer:
-        case Subscribed(subscription, address, now):
+        case operations.Subscribed(subscription, address, now):
             reference = templates.identified(dialect, subscription.id, address, wsa)
             expires = _lease(dialect, subscription, now)
             return {"subscription": reference, "id": subscription.id, "now": now, "expires": expires}
-        case Renewed(subscription, now) | Status(subscription, now):
+        case operations.Renewed(subscription, now) | operations.Status(subscription, now):
             return {"now": now, "expires": _lease(dialect, subscription, now)}
-        case Pulled(subscription, held, now):
+        case operations.Pulled(subscription, held, now):
             messages = (
                 templates.holder_of(dialect, each.notification, _by(each, subscription), base_url) for each in held
             )
             expires = _lease(dialect, subscription, now)
             return {"messages": Markup(b"".join(messages)), "now": now, "expires": expires}
-        case CurrentMessage(notification):
+        case operations.CurrentMessage(notification):
             return {"message": Markup(as_element(notification))}
-        case Registered(registration, address, consumer):
+        case operations.Registered(registration, address, consumer):
             reference = templates.identified(dialect, registration.id, address, wsa)
             return {"registration": reference, "consumer": Endpoint(consumer)}
-        case Properties(elements):
+        case operations.Properties(elements):
             return {"properties": Markup(b"".join(elements))}
-        case Described():
+        case operations.Described():
             return {} if message.describe is None else message.describe(answer)
-        case Done():
+        case operations.Done():
             return {}
 
 
-def _by(held: Held, pull_point: Subscription) -> Subscription:
+def _by(held: operations.Held, pull_point: Subscription) -> Subscription:
     """The subscription it came by, as far as its reference shows it."""
     if held.subscription == pull_point.id:
         return pull_point
@@ -95,7 +81,7 @@ def _lease(dialect: Dialect, subscription: Subscription, now: Instant) -> Value:
     return times.lasting(expires - now)
 
 
-def end_notice(dialect: Dialect, ended: Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | None:
+def end_notice(dialect: Dialect, ended: operations.Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | None:
     """What goes out when a subscription ends unasked: to EndTo where the specification has it, else to the consumer."""
     subscription, message = ended.subscription, dialect.end
     if message is None:
@@ -118,7 +104,7 @@ def end_notice(dialect: Dialect, ended: Ended, base_url: str) -> tuple[Endpoint,
 
 
 def _as_notification(
-    dialect: Dialect, message: Message, ended: Ended, base_url: str
+    dialect: Dialect, message: Message, ended: operations.Ended, base_url: str
 ) -> tuple[Endpoint, Pairs, bytes] | None:
     """WS-ResourceLifetime 1.2 s5.3: termination is told as a notification like any other, on a topic of its own."""
     subscription = ended.subscription
@@ -139,5 +125,5 @@ def _as_notification(
         (),
         payload,
     )
-    headers, body = templates.customise(dialect, notification, subscription, base_url)
+    headers, body = templates.customise(notification, subscription, base_url)
     return subscription.consumer, headers, body

@@ -3,31 +3,22 @@
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 
-from tocsin.markup.xml import Element
+from tocsin.markup.xml import Element, qname, text_of
 from tocsin.mediation import expressions
 from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, GRAPHS, JSONPATH, PRODUCER, SPARQL, TYPE
-from tocsin.mediation.soap.entries import text_of
-from tocsin.mediation.soap.namespaces import (
-    DPWS_ACTIONS,
-    ONVIF_ITEM_FILTER,
-    TOPICS,
-    WSE_2011,
-    WSE_TOPIC_FILTER,
-    WSN,
-    XPATH_10,
-)
+from tocsin.mediation.soap import namespaces as ns
 from tocsin.mediation.topics import DIALECTS, dialect_of, topic_filter
 from tocsin.model.filters import Content, Filter, Language, Over
-from tocsin.model.names import QName, qname
+from tocsin.model.names import QName
 from tocsin.model.refusal import Reason, Refusal
 
-XPATH_10_OF_2011 = f"{WSE_2011}/Dialects/XPath10"
+XPATH_10_OF_2011 = f"{ns.WSE_2011}/Dialects/XPath10"
 # For those who ask for another (WSE 2004/08 s4: SupportedDialect).
 EVENT_DIALECTS = (
-    XPATH_10,
+    ns.XPATH_10,
     *DIALECTS,
-    *DPWS_ACTIONS[:1],
-    WSE_TOPIC_FILTER,
+    *ns.DPWS_ACTIONS[:1],
+    ns.WSE_TOPIC_FILTER,
     CONTENT_TOPIC,
     TYPE,
     PRODUCER,
@@ -36,18 +27,18 @@ EVENT_DIALECTS = (
     *GRAPHS,
 )
 MOST = 256  # filters in one subscription
-_TOPIC_EXPRESSION = f"{{{WSN}}}TopicExpression"
+_TOPIC_EXPRESSION = f"{{{ns.WSN}}}TopicExpression"
 _Languages = Mapping[str, tuple[Language, Over]]
 _OF_CONTENT: _Languages = {
-    XPATH_10: ("xpath", "payload"),
-    ONVIF_ITEM_FILTER: ("items", "payload"),
+    ns.XPATH_10: ("xpath", "payload"),
+    ns.ONVIF_ITEM_FILTER: ("items", "payload"),
     JSONPATH: ("jsonpath", "payload"),
     CESQL: ("cesql", "attributes"),
 }
-_OF_PRODUCERS: _Languages = {XPATH_10: ("xpath", "producer"), SPARQL: ("sparql", "producer")}
+_OF_PRODUCERS: _Languages = {ns.XPATH_10: ("xpath", "producer"), SPARQL: ("sparql", "producer")}
 # WS-Eventing asks of the whole message (2004/08 s3.1), and of nothing else by XPath.
 _OF_EVENTS: _Languages = {
-    XPATH_10: ("xpath", "envelope"),
+    ns.XPATH_10: ("xpath", "envelope"),
     XPATH_10_OF_2011: ("xpath", "envelope"),
     JSONPATH: ("jsonpath", "payload"),
     CESQL: ("cesql", "attributes"),
@@ -99,7 +90,7 @@ def _topic(element: Element) -> Filter:
             return expressions.box(text)
         case expressions.TYPE:
             return expressions.types(text, element.nsmap, "bad-topic-expression")
-    dialect = dialect_of(element) or f"{TOPICS}/Concrete"
+    dialect = dialect_of(element) or f"{ns.TOPICS}/Concrete"
     return topic_filter(text, dialect, element.nsmap, (CONTENT_TOPIC, TYPE))
 
 
@@ -118,7 +109,7 @@ def _producers(element: Element) -> Filter:
 
 def _expression(element: Element, languages: _Languages, reason: Reason, more: tuple[str, ...] = ()) -> Content:
     """XPath 1.0 without a Dialect, as the drafts have it (WSN 1.2 s4.1)."""
-    name, dialect = qname(str(element.tag)), dialect_of(element) or XPATH_10
+    name, dialect = qname(str(element.tag)), dialect_of(element) or ns.XPATH_10
     if dialect not in languages:
         known = ", ".join((*languages, *more))
         raise Refusal(reason, f"the dialect {dialect!r} of {name.local} is not known; known are {known}", name)
@@ -134,8 +125,8 @@ def _read(
 
 _ELEMENTS: Mapping[str, Callable[[Element], Filter]] = {
     _TOPIC_EXPRESSION: _topic,
-    f"{{{WSN}}}MessageContent": _content,
-    f"{{{WSN}}}ProducerProperties": _producers,
+    f"{{{ns.WSN}}}MessageContent": _content,
+    f"{{{ns.WSN}}}ProducerProperties": _producers,
 }
 
 
@@ -143,21 +134,21 @@ def event_filter(element: Element | None) -> tuple[Filter, ...]:
     """WS-Eventing has one, in one dialect; WS-Messenger's own is a conjunction, of what WS-Notification has."""
     if element is None:
         return ()
-    dialect = dialect_of(element) or XPATH_10
-    if dialect == WSE_TOPIC_FILTER:
+    dialect = dialect_of(element) or ns.XPATH_10
+    if dialect == ns.WSE_TOPIC_FILTER:
         return wsn_filter(element) or _empty()
     return (_event(element, dialect),)
 
 
 def _empty() -> tuple[Filter, ...]:
     """It would be a subscription to everything; who wants that leaves the filter out."""
-    text = f"a filter in the dialect {WSE_TOPIC_FILTER} holds TopicExpression, MessageContent or ProducerProperties"
+    text = f"a filter in the dialect {ns.WSE_TOPIC_FILTER} holds TopicExpression, MessageContent or ProducerProperties"
     raise Refusal("bad-filter", f"{text}; this one is empty")
 
 
 def _event(element: Element, dialect: str) -> Filter:
     text = _text(element, "bad-filter")
-    if dialect in DPWS_ACTIONS:
+    if dialect in ns.DPWS_ACTIONS:
         return expressions.actions(text)
     if dialect in DIALECTS:
         return topic_filter(text, dialect, element.nsmap)

@@ -121,12 +121,24 @@ class Reader:
             return None
         header = Header.read(self._buffer)
         self._check(header)
-        self._check_size(header)
+        if self._length + header.data > self._limit:
+            raise TooLong(f"the message has more than the {self._limit} bytes that are accepted here")
+        if self._taken + header.size > self._limit + _SLACK:
+            raise TooLong("the message is made of too many small chunks, or its types and options are too long")
         if len(self._buffer) < header.size:
             return None
         record = self._record(header)
         del self._buffer[: header.size]
-        return self._add(header, record)
+        first = self._first or record
+        self._parts.append(record.data)
+        self._length += header.data
+        self._taken += header.size
+        if not header.flags & END:
+            self._first = first
+            return True
+        data = b"".join(self._parts)
+        self._first, self._parts, self._length, self._taken = None, [], 0, 0
+        return Message(data, first.type, first.format, first.id)
 
     def _check(self, header: Header) -> None:
         if header.version != VERSION:
@@ -142,7 +154,13 @@ class Reader:
         elif not begins:
             raise DimeError("the first record of a message must say so (MB)")
         else:
-            self._check_first(header)
+            name = _FORMATS.get(header.format)
+            if name is None:
+                raise DimeError(f"the type format {header.format} is not known in a first record; 1 to 4 are")
+            if name in ("unknown", "none") and header.type:
+                raise DimeError(f"a record with the type format {header.format} must not name a type")
+            if name == "none" and header.data:
+                raise DimeError("a record of no type must not hold data")
         if not ends and not goes_on:
             raise DimeError("a message with several records has attachments, which are not supported; send one record")
 
@@ -151,21 +169,6 @@ class Reader:
             raise DimeError("a message begins (MB) before the one before it has ended (ME)")
         if header.format != UNCHANGED or header.id or header.type:
             raise DimeError("a further chunk has the type and id of the first, and must not give its own")
-
-    def _check_first(self, header: Header) -> None:
-        name = _FORMATS.get(header.format)
-        if name is None:
-            raise DimeError(f"the type format {header.format} is not known in a first record; 1 to 4 are")
-        if name in ("unknown", "none") and header.type:
-            raise DimeError(f"a record with the type format {header.format} must not name a type")
-        if name == "none" and header.data:
-            raise DimeError("a record of no type must not hold data")
-
-    def _check_size(self, header: Header) -> None:
-        if self._length + header.data > self._limit:
-            raise TooLong(f"the message has more than the {self._limit} bytes that are accepted here")
-        if self._taken + header.size > self._limit + _SLACK:
-            raise TooLong("the message is made of too many small chunks, or its types and options are too long")
 
     def _record(self, header: Header) -> Message:
         """Options are passed over (draft s3.2.7: who does not know one ignores it)."""
@@ -182,18 +185,6 @@ class Reader:
             return self._buffer[at : at + length].decode("ascii")
         except UnicodeDecodeError:
             raise DimeError("the type or id of a record is not in ASCII") from None
-
-    def _add(self, header: Header, record: Message) -> Message | bool:
-        first = self._first or record
-        self._parts.append(record.data)
-        self._length += header.data
-        self._taken += header.size
-        if not header.flags & END:
-            self._first = first
-            return True
-        data = b"".join(self._parts)
-        self._first, self._parts, self._length, self._taken = None, [], 0, 0
-        return Message(data, first.type, first.format, first.id)
 
 
 def content_type(message: Message) -> str:

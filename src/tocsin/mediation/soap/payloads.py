@@ -1,4 +1,4 @@
-"""Payloads that are not XML, inside SOAP: one wrapper element of ours that carries the media type."""
+"""Media types, and payloads inside SOAP that are not XML: one wrapper element of ours that carries the media type."""
 
 import base64
 import re
@@ -6,15 +6,14 @@ from functools import lru_cache
 
 from tocsin.markup import xml
 from tocsin.markup.xml import Element, MarkupError
-from tocsin.mediation.soap.entries import is_uri, only_child, whole_text
+from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.namespaces import TOCSIN
-from tocsin.model.names import QName, qname, qname_in
-from tocsin.model.notification import Notification, Payload
+from tocsin.model.names import QName, qname_in
+from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
 
 XML_TYPE = "application/xml"
-_WRAPPER = f"{{{TOCSIN}}}Data"
-_SOAP_DIALECTS = ("wsn", "wse", "onvif")
+WRAPPER = f"{{{TOCSIN}}}Data"
 _MEDIA_TYPE = re.compile(r"[\x20-\x7e]{0,1024}")
 # No XML characters (XML 1.0 s2.2), but for the carriage return, which would come back as a line feed (s2.11).
 NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -26,29 +25,16 @@ def is_xml(media_type: str) -> bool:
     return kind in (XML_TYPE, "text/xml") or kind.endswith("+xml")
 
 
-def payload_of(message: bytes, parent: Element, what: str) -> tuple[Payload, QName | str | None]:
-    """The payload in a Body or Message element of that message, and its type."""
-    element = only_child(parent)
-    if element is None:
-        raise Refusal("malformed", f"{what} must hold one element, the event itself")
-    tag = element.tag
-    if tag == _WRAPPER:
-        return _unwrapped(element)
-    try:
-        return Payload(XML_TYPE, xml.child_bytes(message, parent, element)), type_of(tag)
-    except MarkupError as problem:
-        raise Refusal("malformed", str(problem)) from None
-
-
-def _unwrapped(element: Element) -> tuple[Payload, QName | str | None]:
-    data = whole_text(element).encode()
+def unwrapped(element: Element) -> tuple[Payload, QName | str | None]:
+    """What our wrapper element holds, and its type."""
+    data = xml.text_in(element).encode()
     if element.get("Encoding") == "base64":
         try:
             data = base64.b64decode(data.translate(None, b" \t\r\n"), validate=True)
         except ValueError:
             raise Refusal("malformed", "the base64 content of Data cannot be decoded") from None
     media_type, kind = checked_media_type(element.get("MediaType") or ""), element.get("Type") or ""
-    if not is_uri(kind):
+    if not soap.is_uri(kind):
         raise Refusal("malformed", "the Type of Data is too long, or holds control characters")
     if media_type == XML_TYPE:  # a qualified name would vouch for XML that was never parsed
         return Payload(media_type, data), kind or None
@@ -62,50 +48,31 @@ def checked_media_type(text: str) -> str:
     return text.strip()
 
 
-def type_of(tag: str) -> QName:
-    return _known_type(tag) if len(tag) < xml.LONG_URI else qname(tag)
-
-
-_known_type = lru_cache(maxsize=4096)(qname)
-
-
-def is_wrapper(tag: str) -> bool:
-    return tag == _WRAPPER
-
-
 def type_name(text: str) -> QName | str:
     """A type written as text: a qualified name in Clark's form is one again."""
     return qname_in(text) or text
 
 
-def as_element(notification: Notification) -> bytes:
-    """The payload as one XML element that can stand in a SOAP body."""
-    payload = notification.payload
-    if payload.media_type == XML_TYPE:
-        if type(notification.type) is QName and notification.dialect.startswith(_SOAP_DIALECTS):
-            return payload.data  # we took it from a parsed message ourselves
-    elif not is_xml(payload.media_type):
-        return _wrapped(payload, notification.type)
-    return _embeddable(payload.data) or _wrapped(payload, notification.type)
+def embedded(payload: Payload, kind: QName | str | None) -> bytes:
+    """The payload as one element: XML as it is, where it can stand in another document, anything else wrapped.
 
-
-def _embeddable(data: bytes) -> bytes | None:
-    """A document in UTF-8 that is nothing but elements and text can stand in another as it is.
-
-    The last one is remembered by identity: a notification goes to many, and a hash costs a tenth of the parsing.
+    The last XML is remembered by identity: a notification goes to many, and a hash costs a tenth of the parsing.
     """
     global _last
+    if payload.media_type != XML_TYPE and not is_xml(payload.media_type):
+        return _wrapped(payload, kind)
     known, element = _last
-    if known is not data:
-        element = _checked(data)
-        _last = data, element
-    return element
+    if known is not payload.data:
+        element = _embeddable(payload.data)
+        _last = payload.data, element
+    return element or _wrapped(payload, kind)
 
 
 _last: tuple[bytes, bytes | None] = b"", None
 
 
-def _checked(data: bytes) -> bytes | None:
+def _embeddable(data: bytes) -> bytes | None:
+    """A document in UTF-8 that is nothing but elements and text can stand in another as it is."""
     if xml.is_elements_and_text(data):
         return None if xml.element_of(data) is None else data
     try:
@@ -115,20 +82,16 @@ def _checked(data: bytes) -> bytes | None:
 
 
 def _wrapped(payload: Payload, kind: QName | str | None) -> bytes:
-    encoding, content = b"", _as_text(payload.data)
+    encoding, content = b"", as_text(payload.data)
     if content is None:
         encoding, content = b' Encoding="base64"', base64.b64encode(payload.data)
-    named = b"" if kind is None else b" Type=" + xml.attribute(str(kind))
-    return b'<t:Data xmlns:t="%b" MediaType=%b%b%b>%b</t:Data>' % (
-        TOCSIN.encode(),
-        xml.attribute(payload.media_type),
-        named,
-        encoding,
-        content,
-    )
+    attributes = b" MediaType=" + xml.attribute(payload.media_type)
+    attributes += b"" if kind is None else b" Type=" + xml.attribute(str(kind))
+    return b'<t:Data xmlns:t="%b"%b%b>%b</t:Data>' % (TOCSIN.encode(), attributes, encoding, content)
 
 
-def _as_text(data: bytes) -> bytes | None:
+def as_text(data: bytes) -> bytes | None:
+    """None where it is no text, or one that XML cannot hold."""
     try:
         decoded = data.decode()
     except UnicodeDecodeError:

@@ -13,14 +13,16 @@ from msgspec import Struct
 
 from tocsin.markup import xml
 from tocsin.mediation.graph_forms import BINDINGS, bindings_block
-from tocsin.mediation.rules import Dialect, Entry, Message, Name
-from tocsin.mediation.soap import addressing, soap
-from tocsin.mediation.soap.actions import action_of
-from tocsin.mediation.soap.payloads import as_element
+from tocsin.mediation.registry import BY_NAME
+from tocsin.mediation.rules import Dialect, Entry, Message
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.payloads import XML_TYPE, embedded
+from tocsin.mediation.soap.soap import action_of
 from tocsin.mediation.topics import sayable_content_topic, topic_element
 from tocsin.model.identity import Pairs
-from tocsin.model.names import NO_TOPIC, Topic
+from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 
 SUBSCRIPTIONS = "/broker/subscriptions/"
@@ -32,46 +34,69 @@ Part = bytes | Value
 
 
 class Template(Struct, frozen=True, eq=False):
-    """`pieces` are bytes that never change, and empty ones where the `values` go, each of which has its place.
+    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the `values` goes.
 
-    `headers` are those of HTTP, None where they go with the event's action.
+    Templates alike share their `values`. `headers` are those of HTTP, None where they go with the event's action.
     """
 
     soap: str
     pieces: list[bytes]
-    values: tuple[tuple[int, Callable[[Notification], Any], Callable[[Any], bytes]], ...]
+    values: tuple[Value, ...]
     headers: Pairs | None
 
 
-def customise(
-    dialect: Dialect, notification: Notification, subscription: Subscription, base_url: str
-) -> tuple[Pairs, bytes]:
+def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
+    global _last
+    dialect = BY_NAME.get(subscription.form.dialect)
+    if dialect is not None and dialect.write is not None:
+        return dialect.write(notification, subscription, base_url)
     template = _template(dialect, subscription, base_url)
+    values = template.values
+    known, alike, written = _last
+    if known is not notification or alike is not values:
+        written = []
+        for read, write in values:  # a comprehension costs as much as two of them
+            written.append(write(read(notification)))
+        _last = notification, values, written
     pieces = template.pieces.copy()
-    for place, read, write in template.values:
-        pieces[place] = write(read(notification))
+    pieces[1::2] = written
     return template.headers or http_headers(template.soap, action_of(notification)), b"".join(pieces)
 
 
+# By identity: a notification goes to many at about the same time, and what is its own is the same for all.
+_last: tuple[Notification | None, tuple[Value, ...], list[bytes]] = None, (), []
+_alike: Callable[[tuple[Value, ...]], tuple[Value, ...]] = lru_cache(maxsize=1024)(lambda values: values)
 http_headers = lru_cache(maxsize=1024)(soap.http_headers)
 
 
 @lru_cache(maxsize=65_536)
-def _template(dialect: Dialect, subscription: Subscription, base_url: str) -> Template:
-    form = subscription.form
-    message = (dialect.wrapped if form.wrapped else dialect.raw) or dialect.raw or dialect.wrapped
-    assert message is not None
+def _template(dialect: Dialect | None, subscription: Subscription, base_url: str) -> Template:
+    form, consumer = subscription.form, subscription.consumer
+    if dialect is None or (message := (form.wrapped and dialect.wrapped) or dialect.raw or dialect.wrapped) is None:
+        raise Refusal("unsupported-delivery", f"no rules to write {form.dialect!r}")
     version, wsa = form.soap or "1.2", form.addressing or dialect.addressing
     slots = _Slots(dialect, message, subscription, wsa, base_url)
     parts: list[Part] = [soap.opening(version, wsa)]
     parts += [part for entry in message.entries if entry.header for part in slots.parts(entry)]
     parts += [_BINDINGS] if form.bindings else []
-    parts += [slots.echoed(), soap.BETWEEN, *slots.body(), soap.CLOSING]
+    parts += [soap.echoed(consumer.reference, wsa) if consumer and consumer.reference else b"", soap.BETWEEN]
+    if message.element is None:
+        parts += slots.inside(declare=False)
+    else:
+        tag, attributes = message.element.tag, filter(_is_attribute, message.entries)
+        parts.append(b"<%b%b" % (tag, message.element.declaration))
+        for each in attributes:
+            parts += [b" %b=" % each.path[-1].local[1:].encode(), _ACTION_ATTRIBUTE]
+        parts += [b">", *slots.inside(declare=False), b"</%b>" % tag]
+    pieces, values = [b""], list[Value]()
+    for part in (*parts, soap.CLOSING):
+        if isinstance(part, bytes):
+            pieces[-1] += part
+        else:
+            pieces += [b"", b""]
+            values.append(part)
     headers = soap.http_headers(version, message.action) if message.action else None
-    joined = _joined(parts)
-    pieces = [part if isinstance(part, bytes) else b"" for part in joined]
-    values = tuple((place, *part) for place, part in enumerate(joined) if not isinstance(part, bytes))
-    return Template(version, pieces, values, headers)
+    return Template(version, pieces, _alike(tuple(values)), headers)
 
 
 def _joined(parts: list[Part]) -> list[Part]:
@@ -96,89 +121,70 @@ def _holder_template(dialect: Dialect, subscription: Subscription, base_url: str
     message = dialect.wrapped
     assert message is not None and message.holder is not None
     wsa = subscription.form.addressing or dialect.addressing
-    return tuple(_joined(_Slots(dialect, message, subscription, wsa, base_url).holder(declare=True)))
+    return tuple(_joined(_Slots(dialect, message, subscription, wsa, base_url).inside(declare=True)))
 
 
-class _Slots:
+class _Slots(Struct, frozen=True, eq=False):
     """What stands at each entry of a table, for one subscription."""
 
-    def __init__(
-        self, dialect: Dialect, message: Message, subscription: Subscription, wsa: str | None, base_url: str
-    ) -> None:
-        self._dialect, self._message, self._subscription = dialect, message, subscription
-        self._wsa, self._base_url = wsa, base_url
+    dialect: Dialect
+    message: Message
+    subscription: Subscription
+    wsa: str | None
+    base_url: str
 
-    def body(self) -> list[Part]:
-        message = self._message
-        if message.element is None:
-            return [part for entry in message.entries if not entry.header for part in self.parts(entry)]
-        name = message.element
-        attributes = [e for e in message.entries if not e.header and e.path and e.path[-1].local.startswith("@")]
-        opening: list[Part] = [b"<%b%b" % (_tag(name), _declaration(name))]
-        for each in attributes:
-            opening += [b" %b=" % each.path[-1].local[1:].encode(), _ACTION_ATTRIBUTE]
-        return [*opening, b">", *self.holder(declare=False), b"</%b>" % _tag(name)]
-
-    def holder(self, *, declare: bool) -> list[Part]:
-        message, name = self._message, self._message.holder
-        inner = [e for e in message.entries if not e.header and not (e.path and e.path[-1].local.startswith("@"))]
+    def inside(self, *, declare: bool) -> list[Part]:
+        """What stands in the body's element, in the holder where there is one."""
+        holder = self.message.holder
+        inner = [each for each in self.message.entries if not each.header and not _is_attribute(each)]
         parts = [part for entry in inner for part in self.parts(entry)]
-        if name is None:
+        if holder is None:
             return parts
-        return [b"<%b%b>" % (_tag(name), _declaration(name) if declare else b""), *parts, b"</%b>" % _tag(name)]
+        declared = holder.declaration if declare else b""
+        return [b"<%b%b>" % (holder.tag, declared), *parts, b"</%b>" % holder.tag]
 
     def parts(self, entry: Entry) -> tuple[Part, ...]:
-        opening, closing = self._tags(entry)
+        element, name = self.message.element, entry.path[-1] if entry.path else None
+        opening = closing = declared = b""
+        if name is not None:
+            # A header stands outside the element that declares the dialect's own prefix.
+            if name.prefix != "wsa" and (entry.header or element is None or element.prefix != name.prefix):
+                declared = name.declaration
+            opening, closing = b"<%b%b>" % (name.tag, declared), b"</%b>" % name.tag
         match entry.name:
             case "message_id":
                 return opening, _MESSAGE_ID, closing
-            case "action" if self._message.action:
-                return opening, xml.text(self._message.action), closing
             case "action":
-                return opening, _ACTION, closing
+                return opening, xml.text(self.message.action) if self.message.action else _ACTION, closing
             case "consumer":
-                consumer = self._subscription.consumer
+                consumer = self.subscription.consumer
                 return opening, xml.text("" if consumer is None else consumer.address), closing
             case "subscription":  # a publisher has none
-                return (opening, self._manager(), closing) if self._subscription.id else ()
+                return (opening, self._manager(), closing) if self.subscription.id else ()
             case "topic":
-                return (self._topic(entry),)
+                assert name is not None
+                uris, attribute = self.dialect.topic_dialects, self.dialect.topic_attribute
+                return (_topic_value(name.tag, declared, uris, attribute, entry.default is not None),)
             case "producer":
-                return (_producer_value(opening, closing, self._wsa),)
+                return (_producer_value(opening, closing, self.wsa),)
             case "payload":
                 return opening, _PAYLOAD, closing
         raise LookupError(entry.name)
 
-    def echoed(self) -> bytes:
-        consumer = self._subscription.consumer
-        return b"" if consumer is None else addressing.echoed(consumer.reference, self._wsa)
-
-    def _tags(self, entry: Entry) -> tuple[bytes, bytes]:
-        if not entry.path:
-            return b"", b""
-        name = entry.path[-1]
-        return b"<%b%b>" % (_tag(name), self._needed(entry, name)), b"</%b>" % _tag(name)
-
-    def _needed(self, entry: Entry, name: Name) -> bytes:
-        """A header stands outside the element that declares the dialect's own prefix."""
-        element = self._message.element
-        outside = entry.header or element is None or element.prefix != name.prefix
-        return _declaration(name) if outside and name.prefix != "wsa" else b""
-
     def _manager(self) -> bytes:
-        manager = manager_of(self._dialect, self._subscription, self._base_url, self._wsa)
-        return addressing.reference_content(manager.address, manager.reference, self._wsa)
+        """Where it is managed; its id is in the path, and a reference parameter where clients need one."""
+        name, path = self.subscription.id, SUBSCRIPTIONS if self.subscription.consumer is not None else PULL_POINTS
+        manager = identified(self.dialect, name, f"{self.base_url}{path}{name}", self.wsa)
+        return soap.reference_content(manager.address, manager.reference, self.wsa)
 
-    def _topic(self, entry: Entry) -> Value:
-        name, dialect, shown = entry.path[-1], self._dialect, entry.default is not None
-        return _topic_value(
-            str(name), self._needed(entry, name), dialect.topic_dialects, dialect.topic_attribute, shown
-        )
+
+def _is_attribute(entry: Entry) -> bool:
+    return bool(entry.path) and entry.path[-1].local.startswith("@")
 
 
 # Publishers repeat their topics and their own address; what these come to is shared by all who are written to alike.
 @lru_cache(maxsize=1024)
-def _topic_value(tag: str, declared: bytes, uris: tuple[str, str, str], attribute: str, shown: bool) -> Value:
+def _topic_value(tag: bytes, declared: bytes, uris: tuple[str, str, str], attribute: str, shown: bool) -> Value:
     @lru_cache(maxsize=1024)
     def written(said: tuple[Topic, str]) -> bytes:
         topic, content = said
@@ -195,11 +201,20 @@ def _topic_said(notification: Notification) -> tuple[Topic, str]:
 def _producer_value(opening: bytes, closing: bytes, wsa: str | None) -> Value:
     @lru_cache(maxsize=1024)
     def written(producer: str) -> bytes:
-        return b"%b%b%b" % (opening, addressing.reference_content(producer, b"", wsa), closing) if producer else b""
+        return b"%b%b%b" % (opening, soap.reference_content(producer, b"", wsa), closing) if producer else b""
 
     return attrgetter("producer"), written
 
 
+def as_element(notification: Notification) -> bytes:
+    """The payload as one XML element that can stand in a SOAP body."""
+    payload = notification.payload
+    if payload.media_type == XML_TYPE and type(notification.type) is QName and notification.dialect.startswith(_SOAP):
+        return payload.data  # we took it from a parsed message ourselves
+    return embedded(payload, notification.type)
+
+
+_SOAP = ("wsn", "wse", "onvif")
 _quoted = lru_cache(maxsize=1024)(xml.attribute)
 _escaped = lru_cache(maxsize=1024)(xml.text)
 # A notification goes to many, at about the same time.
@@ -210,23 +225,9 @@ _PAYLOAD: Value = as_element, bytes
 _BINDINGS: Value = lambda told: told.attribute(BINDINGS) or "", bindings_block
 
 
-def _tag(name: Name) -> bytes:
-    return str(name).encode()
-
-
-def _declaration(name: Name) -> bytes:
-    return b' xmlns:%b="%b"' % (name.prefix.encode(), name.namespace.encode())
-
-
-def manager_of(dialect: Dialect, subscription: Subscription, base_url: str, wsa: str | None) -> Endpoint:
-    """Where a subscription is managed; its id is in the path, and a reference parameter where clients need one."""
-    path = PULL_POINTS if subscription.consumer is None else SUBSCRIPTIONS
-    return identified(dialect, subscription.id, f"{base_url}{path}{subscription.id}", wsa)
-
-
 def identified(dialect: Dialect, name: str, address: str, wsa: str | None) -> Endpoint:
     identifier = dialect.identifier
     if identifier is None or wsa not in dialect.identifier_for:
         return Endpoint(address)
-    tag = _tag(identifier)
-    return Endpoint(address, b"<%b%b>%b</%b>" % (tag, _declaration(identifier), xml.text(name), tag))
+    tag = identifier.tag
+    return Endpoint(address, b"<%b%b>%b</%b>" % (tag, identifier.declaration, xml.text(name), tag))

@@ -11,14 +11,13 @@ from functools import partial
 from msgspec import Struct
 
 from tocsin.markup import xml
-from tocsin.markup.xml import Element, MarkupError
+from tocsin.markup.xml import Element, MarkupError, children, text_in, text_of
 from tocsin.mediation import times
 from tocsin.mediation.operations import Context, Reply
 from tocsin.mediation.rules import Dialect, Faults, Names
 from tocsin.mediation.soap import soap
-from tocsin.mediation.soap.entries import Found, children, only_child, text_of, whole_text
 from tocsin.mediation.soap.namespaces import NOTIFIER, SOAP_NAMESPACES
-from tocsin.mediation.soap.payloads import NOT_XML, XML_TYPE, checked_media_type, is_xml
+from tocsin.mediation.soap.payloads import NOT_XML, XML_TYPE, as_text, checked_media_type, is_xml
 from tocsin.mediation.soap.soap import Envelope
 from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.notification import Copy, Message, Payload
@@ -35,15 +34,14 @@ HEADERS = (
 _REASONS: tuple[Reason, ...] = ("malformed", "unknown-name", "unknown-operation", "not-proven", "not-here", "too-large")
 _n = Names("n", NOTIFIER)
 DIALECT = Dialect(
-    NAME,
-    "Tocsin notifier",
-    faults=Faults({each: _n.one(each.title().replace("-", "")) for each in _REASONS}),
+    NAME, "Tocsin notifier", faults=Faults({each: _n.one(each.title().replace("-", "")) for each in _REASONS})
 )
 _KNOWN: soap.Headers = {**soap.HEADERS, **{f"{{{NOTIFIER}}}{each}": (f"n:{each}", None) for each in HEADERS}}
+Parts = dict[str, Element]
 _PARTS = {f"{{{NOTIFIER}}}{each}": each for each in ("Topic", "Data", "Text", "Protocol", "Limit")}
 
 
-class PublishAsked(Struct, frozen=True):
+class PublishRequest(Struct, frozen=True):
     """`protocol` and `limit` are the notifier's own choice where nothing is said."""
 
     topic: str
@@ -52,7 +50,7 @@ class PublishAsked(Struct, frozen=True):
     limit: int | None = None
 
 
-class NotifyAsked(Struct, frozen=True):
+class NotifyRequest(Struct, frozen=True):
     """`copy` is what its headers make of it; None of a message without any, which is a message of its own."""
 
     topic: str
@@ -61,18 +59,18 @@ class NotifyAsked(Struct, frozen=True):
     proof: str = ""
 
 
-Asked = PublishAsked | NotifyAsked
+NotifierRequest = PublishRequest | NotifyRequest
 
 
 def open_notifier_message(body: bytes) -> Envelope:
     return soap.open_envelope(body, _KNOWN)
 
 
-def read_notifier_message(body: bytes) -> Asked:
+def read_notifier_message(body: bytes) -> NotifierRequest:
     return asked_in(open_notifier_message(body))
 
 
-def asked_in(envelope: Envelope) -> Asked:
+def asked_in(envelope: Envelope) -> NotifierRequest:
     """By the body element alone: real clients send other actions, or none."""
     read = _OPERATIONS.get(envelope.operation)
     if read is None or envelope.content is None:
@@ -88,7 +86,7 @@ def notify_request(copy: Copy, proof: str, version: str = "1.2") -> tuple[Pairs,
     return soap.http_headers(version, action_of("Notify")), _with_data(said, message.data)
 
 
-def publish_request(asked: PublishAsked, version: str = "1.2") -> tuple[Pairs, bytes]:
+def publish_request(asked: PublishRequest, version: str = "1.2") -> tuple[Pairs, bytes]:
     choices = b"" if asked.protocol is None else _element("Protocol", asked.protocol)
     if asked.limit is not None:
         choices += _element("Limit", str(asked.limit))
@@ -110,29 +108,29 @@ def action_of(operation: str) -> str:
     return f"{NOTIFIER}:{operation}"
 
 
-def _publish_asked(envelope: Envelope, parts: Found) -> PublishAsked:
+def _publish_asked(envelope: Envelope, parts: Parts) -> PublishRequest:
     protocol = text_of(parts.get("Protocol")) or None
     limit = _number("Limit", text_of(parts["Limit"]), 1) if "Limit" in parts else None
-    return PublishAsked(_topic(parts), _data(envelope, parts), protocol, limit)
+    return PublishRequest(_topic(parts), _data(envelope, parts), protocol, limit)
 
 
-def _notify_asked(envelope: Envelope, parts: Found) -> NotifyAsked:
+def _notify_asked(envelope: Envelope, parts: Parts) -> NotifyRequest:
     topic, data = _topic(parts), _data(envelope, parts)
     said = {name: envelope.headers[f"n:{name}"] for name in HEADERS if f"n:{name}" in envelope.headers}
     if "Root" not in said:
         if said:
             raise _malformed(f"the header {next(iter(said))} says nothing without Root; send Root too, or none of them")
-        return NotifyAsked(topic, data)
-    return NotifyAsked(topic, data, _copy(said, topic, data), text_of(said.get("Proof")))
+        return NotifyRequest(topic, data)
+    return NotifyRequest(topic, data, _copy(said, topic, data), text_of(said.get("Proof")))
 
 
-_OPERATIONS: dict[str, Callable[[Envelope, Found], Asked]] = {
+_OPERATIONS: dict[str, Callable[[Envelope, Parts], NotifierRequest]] = {
     f"{{{NOTIFIER}}}Publish": _publish_asked,
     f"{{{NOTIFIER}}}Notify": _notify_asked,
 }
 
 
-def _copy(said: Found, topic: str, data: Payload) -> Copy:
+def _copy(said: Parts, topic: str, data: Payload) -> Copy:
     message = Message(
         MessageId(_needed(said, "Message")),
         _needed(said, "Protocol"),
@@ -141,7 +139,7 @@ def _copy(said: Found, topic: str, data: Payload) -> Copy:
         data,
         _when(_needed(said, "When")),
         text_of(said.get("Reports")),
-        tuple(_attributes(said.get("Attributes"))),
+        tuple((each.get("Name") or "", text_in(each)) for each in _under(said.get("Attributes"), "Attribute")),
     )
     return Copy(
         _needed(said, "Copy"),
@@ -154,15 +152,10 @@ def _copy(said: Found, topic: str, data: Payload) -> Copy:
     )
 
 
-def _needed(said: Found, name: str) -> str:
+def _needed(said: Parts, name: str) -> str:
     if not (text := text_of(said.get(name))):
         raise _malformed(f"a Notify with the header Root needs the header {name} too, or send it without any of them")
     return text
-
-
-def _attributes(element: Element | None) -> Iterator[tuple[str, str]]:
-    for each in _under(element, "Attribute"):
-        yield each.get("Name") or "", whole_text(each)
 
 
 def _under(element: Element | None, local: str) -> list[Element]:
@@ -183,33 +176,31 @@ def _number(name: str, text: str, least: int) -> int:
     return int(text)
 
 
-def _topic(parts: Found) -> str:
+def _topic(parts: Parts) -> str:
     if not (topic := text_of(parts.get("Topic"))):
         raise _malformed("there is no Topic; name a topic of the world")
     return topic
 
 
-def _data(envelope: Envelope, parts: Found) -> Payload:
+def _data(envelope: Envelope, parts: Parts) -> Payload:
     holder = parts.get("Data", parts.get("Text"))
     if holder is None:
         raise _malformed("there is neither Data, with an element in it, nor Text with its MediaType")
     is_element = len(holder) > 0 and parts.get("Data") is holder
     media_type = checked_media_type(holder.get("MediaType", XML_TYPE if is_element else TEXT_TYPE))
-    return Payload(media_type, _inner(envelope, holder) if is_element else _decoded(holder))
-
-
-def _inner(envelope: Envelope, holder: Element) -> bytes:
-    element = only_child(holder)
-    if element is None or (holder.text or "").strip():
+    if not is_element:
+        return Payload(media_type, _decoded(holder))
+    elements = list(holder.iterchildren("*"))
+    if len(elements) != 1 or (holder.text or "").strip():
         raise _malformed("Data holds one element and nothing else; text goes into Text")
     try:
-        return xml.child_bytes(envelope.data, holder, element)
+        return Payload(media_type, xml.child_bytes(envelope.data, holder, elements[0]))
     except MarkupError as problem:
         raise _malformed(str(problem)) from None
 
 
 def _decoded(holder: Element) -> bytes:
-    text, encoding = whole_text(holder), holder.get("Encoding") or ""
+    text, encoding = text_in(holder), holder.get("Encoding") or ""
     if not encoding:
         return text.encode()
     if encoding != "base64":
@@ -237,12 +228,10 @@ def _headers(copy: Copy, proof: str) -> Iterator[bytes]:
     if message.reports:
         yield _element("Reports", message.reports)
     if message.attributes:
-        yield b"<n:Attributes>%b</n:Attributes>" % b"".join(_attribute(*each) for each in message.attributes)
+        pairs = ((xml.attribute(_writable(name)), xml.text(_writable(value))) for name, value in message.attributes)
+        inner = b"".join(b"<n:Attribute Name=%b>%b</n:Attribute>" % each for each in pairs)
+        yield b"<n:Attributes>%b</n:Attributes>" % inner
     yield _element("Proof", proof)
-
-
-def _attribute(name: str, value: str) -> bytes:
-    return b"<n:Attribute Name=%b>%b</n:Attribute>" % (xml.attribute(_writable(name)), xml.text(_writable(value)))
 
 
 def _element(name: str, value: str) -> bytes:
@@ -255,34 +244,18 @@ def _writable(value: str) -> str:
     return value
 
 
-def _as_element(data: Payload) -> bytes:
-    kind = b"" if data.media_type == XML_TYPE else b" MediaType=" + xml.attribute(_writable(data.media_type))
-    return b"<n:Data%b>%b</n:Data>" % (kind, data.data)
-
-
-def _as_text(data: Payload) -> bytes:
-    text, encoding = _text(data.data), b""
-    if text is None:
-        text, encoding = base64.b64encode(data.data), b' Encoding="base64"'
-    kind = xml.attribute(_writable(data.media_type))
-    return b"<n:Text MediaType=%b%b>%b</n:Text>" % (kind, encoding, text)
-
-
-def _text(data: bytes) -> bytes | None:
-    try:
-        decoded = data.decode()
-    except UnicodeDecodeError:
-        return None
-    return None if NOT_XML.search(decoded) else xml.text(decoded)
-
-
 def _with_data(said: Callable[[bytes], bytes], data: Payload) -> bytes:
     """XML stands there as an element if that gives the same bytes again: a proof is made over them."""
+    kind = b" MediaType=" + xml.attribute(_writable(data.media_type))
     if is_xml(data.media_type) and xml.is_elements_and_text(data.data):
-        with_element = said(_as_element(data))
-        if _reads_as(data, with_element):
-            return with_element
-    return said(_as_text(data))
+        with_element = said(b"<n:Data%b>%b</n:Data>" % (b"" if data.media_type == XML_TYPE else kind, data.data))
+        with contextlib.suppress(Refusal):
+            if read_notifier_message(with_element).data == data:
+                return with_element
+    text, encoding = as_text(data.data), b""
+    if text is None:
+        text, encoding = base64.b64encode(data.data), b' Encoding="base64"'
+    return said(b"<n:Text%b%b>%b</n:Text>" % (kind, encoding, text))
 
 
 def _envelope(version: str, headers: bytes, operation: str, before: bytes, data: bytes, after: bytes = b"") -> bytes:
@@ -299,13 +272,6 @@ def _envelope(version: str, headers: bytes, operation: str, before: bytes, data:
         name,
         soap.CLOSING,
     )
-
-
-def _reads_as(data: Payload, said: bytes) -> bool:
-    try:
-        return read_notifier_message(said).data == data
-    except Refusal:
-        return False
 
 
 def _malformed(text: str) -> Refusal:

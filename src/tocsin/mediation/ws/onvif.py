@@ -3,25 +3,20 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from tocsin import __version__
 from tocsin.markup import xml
 from tocsin.mediation.operations import Described
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
-from tocsin.mediation.soap.namespaces import (
-    ONVIF_DEVICE,
-    ONVIF_ERRORS,
-    ONVIF_EVENTS,
-    ONVIF_ITEM_FILTER,
-    ONVIF_SCHEMA,
-    WSA_SOAP_FAULT,
-    WSN,
-)
-from tocsin.mediation.soap.writing import Markup, Value
+from tocsin.mediation.soap import namespaces as ns
+from tocsin.mediation.soap.entries import Markup, Value
 from tocsin.mediation.topics import DIALECTS, IN_1_3
 from tocsin.mediation.ws import wsn_1_3
 from tocsin.mediation.ws.shared_tables import own_policies
 from tocsin.mediation.ws.topic_documents import topic_set_element
-from tocsin.model.identity import SECOND
+from tocsin.model.identity import SECOND, MessageId
+from tocsin.model.notification import Notification, Payload
 
 NAME = "onvif"
 DOOR = "/onvif/"
@@ -32,20 +27,20 @@ CONTENT_SCHEMA = "http://www.onvif.org/onvif/ver10/schema/onvif.xsd"
 VERSION = (2, 60)
 _MOST = "2147483647"  # there is no limit, and the schema wants a number
 
-_tds = Names("tds", ONVIF_DEVICE)
-_tev = Names("tev", ONVIF_EVENTS)
-_tt = Names("tt", ONVIF_SCHEMA)
-_b = Names("wsnt", WSN)
-_ter = Names("ter", ONVIF_ERRORS)
+_tds = Names("tds", ns.ONVIF_DEVICE)
+_tev = Names("tev", ns.ONVIF_EVENTS)
+_tt = Names("tt", ns.ONVIF_SCHEMA)
+_b = Names("wsnt", ns.WSN)
+_ter = Names("ter", ns.ONVIF_ERRORS)
 
 Values = Mapping[str, Value]
 
 
 def _device(local: str, describe: Callable[[Described], Values], answer: tuple[Entry, ...], *entries: Entry) -> Message:
-    said = Message("Describe", _tds.one(f"{local}Response"), f"{ONVIF_DEVICE}/{local}Response", answer)
+    said = Message("Describe", _tds.one(f"{local}Response"), f"{ns.ONVIF_DEVICE}/{local}Response", answer)
     facts = (("what", local),)
     return Message(
-        "Describe", _tds.one(local), f"{ONVIF_DEVICE}/{local}", entries, said, facts=facts, describe=describe
+        "Describe", _tds.one(local), f"{ns.ONVIF_DEVICE}/{local}", entries, said, facts=facts, describe=describe
     )
 
 
@@ -57,7 +52,7 @@ def _event(
     *entries: Entry,
     describe: Callable[[Described], Values] | None = None,
 ) -> Message:
-    action = f"{ONVIF_EVENTS}/{port}/{local}"
+    action = f"{ns.ONVIF_EVENTS}/{port}/{local}"
     said = Message(operation, _tev.one(f"{local}Response"), f"{action}Response", answer)
     facts = (("what", local),)
     return Message(operation, _tev.one(local), f"{action}Request", entries, said, facts=facts, describe=describe)
@@ -71,13 +66,13 @@ def _always(value: str, *path: str, names: Names) -> Entry:
 
 
 def _services(described: Described) -> Values:
-    doors = ((ONVIF_DEVICE, DEVICE_DOOR), (ONVIF_EVENTS, EVENTS_DOOR))
+    doors = ((ns.ONVIF_DEVICE, DEVICE_DOOR), (ns.ONVIF_EVENTS, EVENTS_DOOR))
     capable = dict(described.asked).get("capability") in ("true", "1")
     return {"services": tuple(_service(described, *each, capable) for each in doors)}
 
 
 def _service(described: Described, namespace: str, door: str, capable: bool) -> Markup:
-    capabilities = _EVENT_CAPABILITIES if capable and namespace == ONVIF_EVENTS else b""
+    capabilities = _EVENT_CAPABILITIES if capable and namespace == ns.ONVIF_EVENTS else b""
     return Markup(
         b"<tds:Namespace>%b</tds:Namespace><tds:XAddr>%b</tds:XAddr>%b<tds:Version>%b</tds:Version>"
         % (
@@ -85,16 +80,13 @@ def _service(described: Described, namespace: str, door: str, capable: bool) -> 
             xml.text(f"{described.base_url}{door}"),
             b"<tds:Capabilities>%b</tds:Capabilities>" % capabilities if capabilities else b"",
             b'<tt:Major xmlns:tt="%b">%d</tt:Major><tt:Minor xmlns:tt="%b">%d</tt:Minor>'
-            % (ONVIF_SCHEMA.encode(), VERSION[0], ONVIF_SCHEMA.encode(), VERSION[1]),
+            % (ns.ONVIF_SCHEMA.encode(), VERSION[0], ns.ONVIF_SCHEMA.encode(), VERSION[1]),
         )
     )
 
 
 def _capabilities(described: Described) -> Values:
-    return {
-        "device": f"{described.base_url}{DEVICE_DOOR}",
-        "events": f"{described.base_url}{EVENTS_DOOR}",
-    }
+    return {"device": f"{described.base_url}{DEVICE_DOOR}", "events": f"{described.base_url}{EVENTS_DOOR}"}
 
 
 def _date_and_time(described: Described) -> Values:
@@ -165,7 +157,7 @@ _CAN = {
     "PersistentNotificationStorage": "false",  # there is, but not for Seek
 }
 _EVENT_CAPABILITIES = b'<tev:Capabilities xmlns:tev="%b"%b/>' % (
-    ONVIF_EVENTS.encode(),
+    ns.ONVIF_EVENTS.encode(),
     "".join(f' {name}="{value}"' for name, value in _CAN.items()).encode(),
 )
 
@@ -214,7 +206,7 @@ GET_EVENT_PROPERTIES = _event(
         Entry("fixed", _b("FixedTopicSet"), required=True),
         Entry("topics", (), required=True),
         Entry("dialects", _b("TopicExpressionDialect"), required=True),
-        _always(ONVIF_ITEM_FILTER, "MessageContentFilterDialect", names=_tev),
+        _always(ns.ONVIF_ITEM_FILTER, "MessageContentFilterDialect", names=_tev),
         _always(CONTENT_SCHEMA, "MessageContentSchemaLocation", names=_tev),
     ),
     describe=_event_properties,
@@ -238,7 +230,7 @@ FAULTS = Faults(
     },
     wsn_1_3.FAULTS.of,
     base_fault=wsn_1_3.FAULTS.base_fault,
-    action=WSA_SOAP_FAULT,
+    action=ns.WSA_SOAP_FAULT,
     names_at_fault=wsn_1_3.FAULTS.names_at_fault,
     minimum_time=wsn_1_3.FAULTS.minimum_time,
 )
@@ -260,7 +252,25 @@ DIALECT = Dialect(
         GET_EVENT_PROPERTIES,
         GET_SERVICE_CAPABILITIES,
     ),
-    wsn_1_3.TERMINATION,
+    wsn_1_3.DIALECT.end,
     FAULTS,
     topic_dialects=IN_1_3,
 )
+
+_MESSAGE = f"{{{ns.ONVIF_SCHEMA}}}Message"
+_OPERATION = "PropertyOperation"
+
+
+def initialised(notification: Notification, name: str) -> Notification | None:
+    """The event as it is told again at a synchronization point; None when it is not of a property, or of none now."""
+    if _OPERATION.encode() not in notification.payload.data:
+        return None
+    try:
+        message = xml.parse(notification.payload.data)
+    except xml.MarkupError:
+        return None
+    if message.tag != _MESSAGE or message.get(_OPERATION) in (None, "Deleted"):
+        return None
+    message.set(_OPERATION, "Initialized")
+    payload = Payload(notification.payload.media_type, xml.serialise(message))
+    return replace(notification, id=MessageId(f"{notification.id}#{name}"), payload=payload)

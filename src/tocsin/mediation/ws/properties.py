@@ -2,20 +2,19 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 
 from msgspec import Struct
 
 from tocsin.markup import xml
+from tocsin.markup.xml import qname
 from tocsin.mediation import expressions, times
 from tocsin.mediation.ce import filters as ce_filters
 from tocsin.mediation.expressions import CESQL, CONTENT_TOPIC, JSONPATH, PRODUCER, SPARQL, TYPE
-from tocsin.mediation.soap import addressing
-from tocsin.mediation.soap.namespaces import ONVIF_ITEM_FILTER, POLICY, WSA_2005, WSN, XPATH_10
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.namespaces import ONVIF_ITEM_FILTER, POLICY, WSN, XPATH_10
 from tocsin.mediation.topics import DIALECTS, IN_1_3
 from tocsin.mediation.ws.topic_documents import T1, topic_set_element
 from tocsin.model.filters import (
-    DESCEND,
     NOTHING,
     AllOf,
     Content,
@@ -29,10 +28,10 @@ from tocsin.model.filters import (
     TypeIs,
 )
 from tocsin.model.identity import Instant, Pairs
-from tocsin.model.names import QName, Topic, qname
+from tocsin.model.names import QName, Topic
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Registration, Subscription
-from tocsin.model.topics import TopicSet
+from tocsin.model.topics import TopicSet, written_path, written_step
 
 BR = "http://docs.oasis-open.org/wsn/br-2"
 RL = "http://docs.oasis-open.org/wsrf/rl-2"
@@ -79,33 +78,35 @@ def broker_table(facts: Facts) -> Table:
     """NotificationProducerRP and NotificationBrokerRP (WS-BaseNotification s4.1, WS-BrokeredNotification s5.1)."""
     return {
         QName(WSN, "TopicExpression"): lambda: map(topic_as_expression, facts.topics.topics),
-        QName(WSN, "FixedTopicSet"): lambda: [_wsn("FixedTopicSet", _boolean(facts.fixed))],
-        QName(WSN, "TopicExpressionDialect"): lambda: [_wsn("TopicExpressionDialect", each) for each in facts.dialects],
+        QName(WSN, "FixedTopicSet"): lambda: [element("wsnt", WSN, "FixedTopicSet", facts.fixed)],
+        QName(WSN, "TopicExpressionDialect"): lambda: [
+            element("wsnt", WSN, "TopicExpressionDialect", each) for each in facts.dialects
+        ],
         QName(T1, "TopicSet"): lambda: [topic_set_element(facts.topics)],
         QName(BR, "RequiresRegistration"): lambda: [
-            _element("br", BR, "RequiresRegistration", _boolean(facts.requires_registration))
+            element("br", BR, "RequiresRegistration", facts.requires_registration)
         ],
     }
 
 
 def _subscription_table(subscription: Subscription, now: Instant, created: Instant | None) -> Table:
     """SubscriptionManagerRP (WS-BaseNotification s6.1) and the times of WS-ResourceLifetime (s5.1)."""
-    return _lifetime(subscription.expires, now) | {
-        QName(WSN, "ConsumerReference"): lambda: _reference("wsnt", WSN, "ConsumerReference", subscription.consumer),
+    return lifetime("rl", RL, subscription.expires, now) | {
+        QName(WSN, "ConsumerReference"): lambda: reference("wsnt", WSN, "ConsumerReference", subscription.consumer),
         QName(WSN, "Filter"): lambda: _filter(subscription.filters),
         QName(WSN, "SubscriptionPolicy"): lambda: _policy(subscription),
-        CREATION_TIME: partial(_creation, created),
+        CREATION_TIME: lambda: [] if created is None else [element("wsnt", WSN, "CreationTime", created)],
     }
 
 
 def _registration_table(registration: Registration, now: Instant) -> Table:
     """PublisherRegistrationRP (WS-BrokeredNotification s7.1)."""
     publisher = registration.publisher
-    return _lifetime(registration.expires, now) | {
-        QName(BR, "PublisherReference"): lambda: _reference("br", BR, "PublisherReference", publisher),
+    return lifetime("rl", RL, registration.expires, now) | {
+        QName(BR, "PublisherReference"): lambda: reference("br", BR, "PublisherReference", publisher),
         QName(BR, "Topic"): lambda: [topic_as_expression(each, "br", BR, "Topic") for each in registration.topics],
-        QName(BR, "Demand"): lambda: [_element("br", BR, "Demand", _boolean(registration.demand))],
-        QName(BR, "CreationTime"): lambda: [_element("br", BR, "CreationTime", times.timestamp(registration.created))],
+        QName(BR, "Demand"): lambda: [element("br", BR, "Demand", registration.demand)],
+        QName(BR, "CreationTime"): lambda: [element("br", BR, "CreationTime", registration.created)],
     }
 
 
@@ -118,32 +119,32 @@ def _answer(own: Table, drafts: Table, names: Sequence[QName], owner: str) -> tu
     return tuple(element for name in names for element in table[name]())
 
 
-def _lifetime(expires: Instant | None, now: Instant) -> dict[QName, Callable[[], Elements]]:
+def lifetime(prefix: str, namespace: str, expires: Instant | None, now: Instant) -> dict[QName, Callable[[], Elements]]:
     return {
-        QName(RL, "CurrentTime"): lambda: [_element("rl", RL, "CurrentTime", times.timestamp(now))],
-        QName(RL, "TerminationTime"): lambda: [_termination(expires)],
+        QName(namespace, "CurrentTime"): lambda: [element(prefix, namespace, "CurrentTime", now)],
+        QName(namespace, "TerminationTime"): lambda: [element(prefix, namespace, "TerminationTime", expires)],
     }
 
 
-def _termination(expires: Instant | None) -> bytes:
-    if expires is None:
-        return b'<rl:TerminationTime xmlns:rl="%b"%b/>' % (RL.encode(), _NIL)
-    return _element("rl", RL, "TerminationTime", times.timestamp(expires))
-
-
-def _creation(created: Instant | None) -> Elements:
-    return [] if created is None else [_wsn("CreationTime", times.timestamp(created))]
-
-
-def _reference(prefix: str, namespace: str, name: str, endpoint: Endpoint | None) -> Elements:
+def reference(prefix: str, namespace: str, name: str, endpoint: Endpoint | None, wsa: str | None = None) -> list[bytes]:
     if endpoint is None:
         return []
-    inner = addressing.block("Address", endpoint.address)
-    if endpoint.reference:
-        inner += b"<wsa:ReferenceParameters>%b</wsa:ReferenceParameters>" % endpoint.reference
-    tag = f"{prefix}:{name}".encode()
-    declared = b'xmlns:%b="%b" xmlns:wsa="%b"' % (prefix.encode(), namespace.encode(), WSA_2005.encode())
-    return [b"<%b %b>%b</%b>" % (tag, declared, inner, tag)]
+    tag, content = f"{prefix}:{name}".encode(), soap.reference_content(endpoint.address, endpoint.reference, wsa)
+    declared = f'xmlns:{prefix}="{namespace}" xmlns:wsa="{soap.namespace_of(wsa)}"'.encode()
+    return [b"<%b %b>%b</%b>" % (tag, declared, content, tag)]
+
+
+def element(prefix: str, namespace: str, name: str, value: str | bool | Instant | None) -> bytes:
+    """A truth, a time or a text, or nil."""
+    tag, declared = f"{prefix}:{name}".encode(), f' xmlns:{prefix}="{namespace}"'.encode()
+    match value:
+        case None:
+            return b"<%b%b%b/>" % (tag, declared, _NIL)
+        case bool():
+            value = "true" if value else "false"
+        case int():
+            value = times.timestamp(value)
+    return b"<%b%b>%b</%b>" % (tag, declared, xml.text(value), tag)
 
 
 def _filter(filters: Sequence[Filter]) -> Elements:
@@ -167,7 +168,7 @@ def _filter_element(asked: Filter) -> bytes:
         case AllOf(filters):
             return b"".join(map(_filter_element, filters))
     said = json.dumps(ce_filters.write(asked, _other), ensure_ascii=True)
-    return _element("t", POLICY, "Filter", said)
+    return element("t", POLICY, "Filter", said)
 
 
 def _other(asked: Filter) -> str:
@@ -175,10 +176,7 @@ def _other(asked: Filter) -> str:
 
 
 def topic_like_element(
-    asked: TopicIs | TypeIs | InBox,
-    prefix: str = "wsnt",
-    namespace: str = WSN,
-    dialects: tuple[str, str, str] = IN_1_3,
+    asked: TopicIs | TypeIs | InBox, prefix: str = "wsnt", namespace: str = WSN, dialects: tuple[str, str, str] = IN_1_3
 ) -> bytes:
     """A TopicExpression that says what messages are about: topics, types, or a region of an information space."""
     match asked:
@@ -186,7 +184,7 @@ def topic_like_element(
             return expression_element(prefix, namespace, "TopicExpression", alternatives, dialects)
         case TypeIs(names):
             prefixes: dict[str, str] = {}
-            text = " ".join(_step(qname(each), prefixes) if each.startswith("{") else each for each in names)
+            text = " ".join(written_step(qname(each), prefixes) if each.startswith("{") else each for each in names)
             declared = tuple((each, uri) for uri, each in prefixes.items())
             return query_element(prefix, namespace, "TopicExpression", TYPE, text, declared)
     return query_element(prefix, namespace, "TopicExpression", CONTENT_TOPIC, expressions.box_text(asked))
@@ -224,8 +222,8 @@ def query_element(prefix: str, namespace: str, name: str, dialect: str, text: st
 def _policy(subscription: Subscription) -> Elements:
     form = subscription.form
     inner = b"" if form.wrapped else b"<wsnt:UseRaw/>"
-    inner += _element("t", POLICY, "DeliverAs", form.graph) if form.graph else b""
-    inner += _element("t", POLICY, "Bindings", "") if form.bindings else b""
+    inner += element("t", POLICY, "DeliverAs", form.graph) if form.graph else b""
+    inner += element("t", POLICY, "Bindings", "") if form.bindings else b""
     shape = b'<wsnt:SubscriptionPolicy xmlns:wsnt="%b">%b</wsnt:SubscriptionPolicy>'
     return [shape % (WSN.encode(), inner)] if inner else []
 
@@ -253,7 +251,7 @@ def expression_element(
     prefix: str, namespace: str, name: str, paths: Paths, dialects: tuple[str, str, str] = IN_1_3
 ) -> bytes:
     prefixes: dict[str, str] = {}
-    text = "|".join(_path(each, prefixes) for each in paths)
+    text = "|".join(written_path(each, prefixes) for each in paths)
     declared = b"".join(b" xmlns:%b=%b" % (each.encode(), xml.attribute(uri)) for uri, each in prefixes.items())
     tag = f"{prefix}:{name}".encode()
     return b'<%b xmlns:%b="%b"%b Dialect="%b">%b</%b>' % (
@@ -273,33 +271,3 @@ def _dialect(paths: Paths) -> int:
     if not plain:
         return 2
     return 0 if len(paths[0]) == 1 else 1
-
-
-def _path(path: tuple[QName | str, ...], prefixes: dict[str, str]) -> str:
-    """In the grammar of Full; what ends in `//` is written with a last `.` (WS-Topics s8.3)."""
-    text, joint = "", ""
-    for step in path:
-        if step == DESCEND:
-            text, joint = f"{text}//", ""
-        else:
-            text, joint = f"{text}{joint}{_step(step, prefixes)}", "/"
-    return text if joint else f"{text}."
-
-
-def _step(step: QName | str, prefixes: dict[str, str]) -> str:
-    if isinstance(step, str) or not step.namespace:
-        return str(step)
-    return f"{prefixes.setdefault(step.namespace, f't{len(prefixes)}')}:{step.local}"
-
-
-def _wsn(name: str, text: str) -> bytes:
-    return _element("wsnt", WSN, name, text)
-
-
-def _element(prefix: str, namespace: str, name: str, text: str) -> bytes:
-    tag = f"{prefix}:{name}".encode()
-    return b'<%b xmlns:%b="%b">%b</%b>' % (tag, prefix.encode(), namespace.encode(), xml.text(text), tag)
-
-
-def _boolean(value: bool) -> str:
-    return "true" if value else "false"

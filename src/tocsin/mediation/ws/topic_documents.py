@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 from tocsin.markup import xml
-from tocsin.markup.xml import Element, MarkupError
-from tocsin.mediation.soap.entries import text_of
-from tocsin.model.names import NAMESPACE, NCNAME, QName, Topic, qname
+from tocsin.markup.xml import Element, MarkupError, qname, text_of
+from tocsin.model.names import NAMESPACE, NCNAME, QName, Topic
 from tocsin.model.refusal import Refusal
 from tocsin.model.topics import Branch, DeclaredTopic, TopicNamespace, TopicSet, parse_concrete_topic
 

@@ -3,11 +3,13 @@
 NotifyTo is a child of Subscribe, and the id of a subscription stands in the answer; GetStatus came later.
 """
 
-from tocsin.mediation.rules import Dialect, Entry, Message, Names
+from functools import partial
+
+from tocsin.mediation.rules import Dialect, Entry, Names
 from tocsin.mediation.soap.namespaces import WSA_2003, WSA_VERSIONS, WSE_2004_01, WSN
 from tocsin.mediation.topics import IN_1_3
-from tocsin.mediation.ws.shared_tables import own_policies, raw_event
-from tocsin.mediation.ws.wse_drafts import faults, subscription_end
+from tocsin.mediation.ws.shared_tables import eventing, own_policies, raw_event
+from tocsin.mediation.ws.wse_2004_08 import faults, subscription_end, unsubscribe
 
 NAME = "wse-2004-01"
 PUSH = f"{WSE_2004_01}/DeliveryModes/Push"
@@ -21,13 +23,7 @@ EVENT = raw_event(_wsa, _b)
 _EXPIRES, _ID = Entry("expires", _e("Expires")), Entry("id", _e("Id"))
 
 
-def _operation(operation: str, *entries: Entry, answer: tuple[Entry, ...] = (), empty: bool = False) -> Message:
-    name = None if empty else _e.one(f"{operation}Response")
-    said = Message(operation, name, f"{WSE_2004_01}/{operation}Response", answer)
-    facts = (("modes", PUSH),)
-    return Message(operation, _e.one(operation), f"{WSE_2004_01}/{operation}", entries, said, facts=facts)
-
-
+_operation = partial(eventing, _e, PUSH)
 SUBSCRIBE = _operation(
     "Subscribe",
     Entry("consumer", _e("NotifyTo")),
@@ -41,7 +37,7 @@ SUBSCRIBE = _operation(
 )
 RENEW = _operation("Renew", _ID, _EXPIRES, answer=(_EXPIRES,))
 GET_STATUS = _operation("GetStatus", _ID, answer=(_EXPIRES,))
-UNSUBSCRIBE = _operation("Unsubscribe", _ID, empty=True)
+UNSUBSCRIBE = unsubscribe(_e, PUSH, _ID)
 SUBSCRIPTION_END = subscription_end(_e)
 FAULTS = faults(_e, PUSH)
 

@@ -1,12 +1,69 @@
 """WS-Eventing 2004/08 (W3C Submission 2006) over either WS-Addressing: tables."""
 
-from tocsin.mediation.rules import Dialect, Entry, Message, Names
+from functools import partial
+
+from msgspec.structs import replace
+
+from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
+from tocsin.mediation.soap.content_filters import EVENT_DIALECTS
 from tocsin.mediation.soap.namespaces import WSA_2004, WSE, WSE_PUSH, WSN
 from tocsin.mediation.topics import IN_1_3
-from tocsin.mediation.ws.shared_tables import own_policies, raw_event
-from tocsin.mediation.ws.wse_drafts import faults, subscription_end
+from tocsin.mediation.ws.shared_tables import eventing, own_policies, raw_event
 
 NAME = "wse-2004-08"
+
+# The next three are those of the draft of 2004/01 as well, but for the namespace.
+
+
+def subscription_end(names: Names) -> Message:
+    return Message(
+        "End",
+        names.one("SubscriptionEnd"),
+        f"{names.namespace}/SubscriptionEnd",
+        (
+            Entry("subscription", names("SubscriptionManager"), required=True),
+            Entry("status", names("Status"), required=True),
+            Entry("reason", names("Reason")),
+        ),
+        facts=(("statuses", f"{names.namespace}/"),),
+    )
+
+
+def faults(names: Names, push: str) -> Faults:
+    """2004/08 s4; where it names none, the generic one of its kind is used."""
+    invalid, unable = names.one("InvalidMessage"), names.one("EventSourceUnableToProcess")
+    unavailable = names.one("FilteringRequestedUnavailable")
+    return Faults(
+        {
+            "unknown-subscription": invalid,
+            "unknown-topic-dialect": unavailable,
+            "bad-topic-expression": unavailable,
+            "unknown-topic": unavailable,
+            "unsupported-filter": unavailable,
+            "bad-filter": unavailable,
+            "bad-producer-filter": unavailable,
+            "bad-expiry": names.one("InvalidExpirationTime"),
+            "unsupported-delivery": names.one("DeliveryModeRequestedUnavailable"),
+            "bad-consumer": invalid,
+            "bad-start": invalid,
+            "malformed": invalid,
+            "unknown-operation": invalid,
+            "overloaded": unable,
+            "cannot-store": unable,
+        },
+        {("Renew", "cannot-store"): names.one("UnableToRenew")},
+        supported={
+            "DeliveryModeRequestedUnavailable": (names.one("SupportedDeliveryMode"), (push,)),
+            "FilteringRequestedUnavailable": (names.one("SupportedDialect"), EVENT_DIALECTS),
+        },
+    )
+
+
+def unsubscribe(names: Names, push: str, *entries: Entry) -> Message:
+    """The Body of its answer is empty."""
+    asked = eventing(names, push, "Unsubscribe", *entries)
+    return replace(asked, answer=Message("Unsubscribe", None, f"{asked.action}Response"))
+
 
 _wsa = Names("wsa", WSA_2004)
 _e = Names("wse", WSE)
@@ -17,12 +74,7 @@ EVENT = raw_event(_wsa, _b)
 _EXPIRES = Entry("expires", _e("Expires"))
 
 
-def _operation(operation: str, *entries: Entry, answer: tuple[Entry, ...] = (), empty: bool = False) -> Message:
-    name = None if empty else _e.one(f"{operation}Response")
-    said = Message(operation, name, f"{WSE}/{operation}Response", answer)
-    return Message(operation, _e.one(operation), f"{WSE}/{operation}", entries, said, facts=(("modes", WSE_PUSH),))
-
-
+_operation = partial(eventing, _e, WSE_PUSH)
 SUBSCRIBE = _operation(
     "Subscribe",
     Entry("end_to", _e("EndTo")),
@@ -35,7 +87,7 @@ SUBSCRIBE = _operation(
 )
 RENEW = _operation("Renew", _EXPIRES, answer=(_EXPIRES,))
 GET_STATUS = _operation("GetStatus", answer=(_EXPIRES,))
-UNSUBSCRIBE = _operation("Unsubscribe", empty=True)
+UNSUBSCRIBE = unsubscribe(_e, WSE_PUSH)
 SUBSCRIPTION_END = subscription_end(_e)
 FAULTS = faults(_e, WSE_PUSH)
 

@@ -1,10 +1,12 @@
 """WS-Eventing, W3C Recommendation of 2011: tables. Wrap and Unwrap are its formats, PT0S its word for no end."""
 
+from functools import partial
+
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
 from tocsin.mediation.soap.content_filters import EVENT_DIALECTS, XPATH_10_OF_2011
 from tocsin.mediation.soap.namespaces import WSA_2005, WSE_2011, WSN
 from tocsin.mediation.topics import IN_1_3
-from tocsin.mediation.ws.shared_tables import event_headers, own_policies, raw_event
+from tocsin.mediation.ws.shared_tables import event_headers, eventing, own_policies, raw_event
 
 NAME = "wse-2011"
 UNWRAP, WRAP = f"{WSE_2011}/DeliveryFormats/Unwrap", f"{WSE_2011}/DeliveryFormats/Wrap"
@@ -23,12 +25,7 @@ NOTIFY = Message(
 )
 
 
-def _operation(operation: str, *entries: Entry, answer: tuple[Entry, ...] = ()) -> Message:
-    said = Message(operation, _e.one(f"{operation}Response"), f"{WSE_2011}/{operation}Response", answer)
-    modes = (("modes", f"{UNWRAP} {WRAP}"),)
-    return Message(operation, _e.one(operation), f"{WSE_2011}/{operation}", entries, said, facts=modes)
-
-
+_operation = partial(eventing, _e, f"{UNWRAP} {WRAP}")
 _EXPIRES = Entry("expires", _e("Expires"))  # whatever BestEffort says, what was asked for is granted or refused
 _GRANTED = Entry("expires", _e("GrantedExpires"), required=True, default=ENDLESS)
 SUBSCRIBE = _operation(

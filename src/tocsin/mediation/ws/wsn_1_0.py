@@ -5,16 +5,9 @@ WS-Addressing 2005/08, and wait for an answer to Notify. What they ought to have
 """
 
 from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
-from tocsin.mediation.soap.namespaces import (
-    WSA_2005,
-    WSA_VERSIONS,
-    WSN_1_0,
-    WSRF_1_0_LIFETIME,
-    WSRF_1_0_PROPERTIES,
-)
+from tocsin.mediation.soap.namespaces import WSA_2005, WSA_VERSIONS, WSN_1_0, WSRF_1_0_LIFETIME, WSRF_1_0_PROPERTIES
 from tocsin.mediation.topics import IN_1_0
-from tocsin.mediation.ws.shared_tables import own_policies, raw_event
-from tocsin.model.names import NO_TOPIC
+from tocsin.mediation.ws.shared_tables import flat_subscribe, new_termination_time, notify, raw_event
 
 NAME = "wsn-1.0"
 
@@ -23,20 +16,13 @@ _b = Names("wsnt", WSN_1_0)
 _rp = Names("wsrp", WSRF_1_0_PROPERTIES)
 _rl = Names("wsrl", WSRF_1_0_LIFETIME)
 
-NOTIFY = Message(
-    "Notify",
-    _b.one("Notify"),
+NOTIFY = notify(
+    _wsa,
+    _b,
     f"{WSN_1_0}/Notify",
-    (
-        Entry("action", _wsa("Action"), required=True, header=True),
-        Entry("message_id", _wsa("MessageID"), header=True),
-        Entry("consumer", _wsa("To"), header=True),
-        Entry("topic", _b("Topic"), required=True, default=str(NO_TOPIC)),
-        Entry("producer", _b("ProducerReference")),
-        Entry("payload", _b("Message"), required=True),
+    answer=Message(
+        "Notify", _b.one("NotifyResponse"), f"{WSN_1_0}/NotifyResponse", (Entry("request", _b("@trackId")),)
     ),
-    Message("Notify", _b.one("NotifyResponse"), f"{WSN_1_0}/NotifyResponse", (Entry("request", _b("@trackId")),)),
-    holder=_b.one("NotificationMessage"),
 )
 # UseNotify=false: the payload alone. What then has no place in the body travels as headers.
 RAW = raw_event(_wsa, _b)
@@ -45,106 +31,47 @@ _REFERENCE = Entry("reference", _b("SubscriptionReference"))
 
 
 def _operation(
-    operation: str,
-    elements: tuple[str, ...],
-    action: str,
-    answer: Message,
-    *entries: Entry,
-    names: Names = _b,
+    operation: str, spellings: str, *entries: Entry, answer: tuple[Entry, ...] = (), names: Names = _b, action: str = ""
 ) -> tuple[Message, ...]:
-    """A message for each spelling; the first is the one that was really sent."""
-    said = f"{names.namespace}/{action}"
-    return tuple(Message(operation, names.one(each), said, entries, answer) for each in elements)
-
-
-def _answer(operation: str, local: str, action: str, *entries: Entry, names: Names = _b) -> Message:
-    return Message(operation, names.one(local), f"{names.namespace}/{action}", entries)
+    """A message for each spelling; the first is the one that was really sent, the last what it ought to have been."""
+    elements = spellings.split()
+    first, last = elements[0], elements[-1]
+    said = Message(operation, names.one(f"{last}Response"), f"{names.namespace}/{action or last}Response", answer)
+    sent = f"{names.namespace}/{first}"
+    return tuple(Message(operation, names.one(each), sent, entries, said) for each in elements)
 
 
 SUBSCRIBE = _operation(
     "Subscribe",
-    ("SubscribeRequest", "Subscribe"),
-    "SubscribeRequest",
-    _answer(
-        "Subscribe",
-        "SubscribeResponse",
-        "SubscribeRequestResponse",
-        Entry("subscription", _b("SubscriptionReference"), required=True),
-    ),
-    Entry("consumer", _b("ConsumerReference"), required=True),
-    Entry("topic_expression", _b("TopicExpression")),
-    Entry("use_notify", _b("UseNotify"), default="true"),
-    Entry("precondition", _b("Precondition")),
-    Entry("selector", _b("Selector")),
-    Entry("policy", _b("SubscriptionPolicy")),
-    *own_policies(_b("SubscriptionPolicy")),
-    Entry("expires", _b("InitialTerminationTime")),
+    "SubscribeRequest Subscribe",
+    *flat_subscribe(_b),
+    answer=(Entry("subscription", _b("SubscriptionReference"), required=True),),
+    action="SubscribeRequest",
 )
-UNSUBSCRIBE = _operation(
-    "Unsubscribe",
-    ("UnsubsribeRequest", "UnsubscribeRequest", "Unsubscribe"),
-    "UnsubsribeRequest",
-    _answer("Unsubscribe", "UnsubscribeResponse", "UnsubscribeResponse"),
-    _REFERENCE,
-)
+UNSUBSCRIBE = _operation("Unsubscribe", "UnsubsribeRequest UnsubscribeRequest Unsubscribe", _REFERENCE)
 PAUSE = _operation(
-    "Pause",
-    ("PauseSubsriptionRequest", "PauseSubscriptionRequest", "PauseSubsription", "PauseSubscription"),
-    "PauseSubsriptionRequest",
-    _answer("Pause", "PauseSubscriptionResponse", "PauseSubscriptionResponse"),
-    _REFERENCE,
+    "Pause", "PauseSubsriptionRequest PauseSubscriptionRequest PauseSubsription PauseSubscription", _REFERENCE
 )
 RESUME = _operation(
-    "Resume",
-    ("ResumeSubsriptionRequest", "ResumeSubscriptionRequest", "ResumeSubsription", "ResumeSubscription"),
-    "ResumeSubsriptionRequest",
-    _answer("Resume", "ResumeSubscriptionResponse", "ResumeSubscriptionResponse"),
-    _REFERENCE,
+    "Resume", "ResumeSubsriptionRequest ResumeSubscriptionRequest ResumeSubsription ResumeSubscription", _REFERENCE
 )
 GET_CURRENT_MESSAGE = _operation(
     "GetCurrentMessage",
-    ("GetCurrentMessageRequest", "GetCurrentMessage"),
-    "GetCurrentMessageRequest",
-    _answer("GetCurrentMessage", "GetCurrentMessageResponse", "GetCurrentMessageResponse", Entry("message", ())),
+    "GetCurrentMessageRequest GetCurrentMessage",
     Entry("topic", _b("Topic"), required=True),
+    answer=(Entry("message", ()),),
 )
 SET_TERMINATION_TIME = _operation(
     "Renew",
-    ("SetTerminationTime",),
     "SetTerminationTime",
-    _answer(
-        "Renew",
-        "SetTerminationTimeResponse",
-        "SetTerminationTimeResponse",
-        Entry("expires", _rl("NewTerminationTime"), nil=True),
-        Entry("now", _rl("CurrentTime"), required=True),
-        names=_rl,
-    ),
     Entry("expires", _rl("RequestedTerminationTime"), required=True, nil=True),
     _REFERENCE,
+    answer=new_termination_time(_rl),
     names=_rl,
 )
-DESTROY = _operation(
-    "Unsubscribe",
-    ("Destroy",),
-    "Destroy",
-    _answer("Unsubscribe", "DestroyResponse", "DestroyResponse", names=_rl),
-    _REFERENCE,
-    names=_rl,
-)
+DESTROY = _operation("Unsubscribe", "Destroy", _REFERENCE, names=_rl)
 GET_PROPERTY = _operation(
-    "GetProperties",
-    ("GetResourceProperty",),
-    "GetResourceProperty",
-    _answer(
-        "GetProperties",
-        "GetResourcePropertyResponse",
-        "GetResourcePropertyResponse",
-        Entry("properties", ()),
-        names=_rp,
-    ),
-    Entry("name", ()),
-    names=_rp,
+    "GetProperties", "GetResourceProperty", Entry("name", ()), answer=(Entry("properties", ()),), names=_rp
 )
 
 DIALECT = Dialect(

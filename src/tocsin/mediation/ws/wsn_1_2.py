@@ -3,150 +3,74 @@
 Subscribe is flat, a subscription is renewed and ended by WS-ResourceLifetime, and its id is a reference property.
 """
 
-from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
-from tocsin.mediation.soap.namespaces import (
-    RESOURCE,
-    WSA_2004_03,
-    WSA_VERSIONS,
-    WSN_1_2,
-    WSN_1_2_ACTIONS,
-    WSN_1_2_BROKERED,
-    WSN_1_2_BROKERED_ACTIONS,
-    WSRF_1_2_FAULTS,
-    WSRF_1_2_LIFETIME,
-    WSRF_1_2_LIFETIME_ACTIONS,
-    WSRF_1_2_PROPERTIES,
-    WSRF_1_2_PROPERTIES_ACTIONS,
-)
+from msgspec.structs import replace
+
+from tocsin.mediation.rules import Dialect, Entry, Faults, Names
+from tocsin.mediation.soap import namespaces as ns
 from tocsin.mediation.topics import IN_1_2
-from tocsin.mediation.ws.shared_tables import own_policies, raw_event
-from tocsin.model.names import NO_TOPIC
+from tocsin.mediation.ws import shared_tables as shared
 
 NAME = "wsn-1.2"
 
-_wsa = Names("wsa", WSA_2004_03)
-_b = Names("wsnt", WSN_1_2)
-_br = Names("wsnbr", WSN_1_2_BROKERED)
-_rp = Names("wsrp", WSRF_1_2_PROPERTIES)
-_rl = Names("wsrl", WSRF_1_2_LIFETIME)
+_wsa = Names("wsa", ns.WSA_2004_03)
+_b = Names("wsnt", ns.WSN_1_2)
+_br = Names("wsnbr", ns.WSN_1_2_BROKERED)
+_rp = Names("wsrp", ns.WSRF_1_2_PROPERTIES)
+_rl = Names("wsrl", ns.WSRF_1_2_LIFETIME)
 
-NOTIFY = Message(
-    "Notify",
-    _b.one("Notify"),
-    f"{WSN_1_2_ACTIONS}/Notify",
-    (
-        Entry("action", _wsa("Action"), required=True, header=True),
-        Entry("message_id", _wsa("MessageID"), header=True),
-        Entry("consumer", _wsa("To"), header=True),
-        Entry("topic", _b("Topic"), required=True, default=str(NO_TOPIC)),
-        Entry("producer", _b("ProducerReference")),
-        Entry("payload", _b("Message"), required=True),
-    ),
-    holder=_b.one("NotificationMessage"),
-)
+NOTIFY = shared.notify(_wsa, _b, f"{ns.WSN_1_2_ACTIONS}/Notify")
 # UseNotify=false: the payload alone. What then has no place in the body travels as headers.
-RAW = raw_event(_wsa, _b)
+RAW = shared.raw_event(_wsa, _b)
 
 _REFERENCE = Entry("reference", _b("SubscriptionReference"))
-
-
-def _operation(
-    operation: str,
-    names: Names,
-    local: str,
-    actions: str,
-    *entries: Entry,
-    answer: tuple[Entry, ...] = (),
-    element: str = "",
-) -> Message:
-    """The action of a request is the bare name of its operation."""
-    said = Message(operation, names.one(f"{local}Response"), f"{actions}/{local}Response", answer)
-    return Message(operation, names.one(element or local), f"{actions}/{local}", entries, said)
-
-
-def _subscribe(element: str) -> Message:
-    return _operation(
-        "Subscribe",
-        _b,
-        "Subscribe",
-        WSN_1_2_ACTIONS,
-        Entry("consumer", _b("ConsumerReference"), required=True),
-        Entry("topic_expression", _b("TopicExpression")),
-        Entry("use_notify", _b("UseNotify"), default="true"),
-        Entry("precondition", _b("Precondition")),
-        Entry("selector", _b("Selector")),
-        Entry("policy", _b("SubscriptionPolicy")),
-        *own_policies(_b("SubscriptionPolicy")),
-        Entry("expires", _b("InitialTerminationTime")),
-        answer=(Entry("subscription", _b("SubscriptionReference"), required=True),),
-        element=element,
-    )
-
-
-SUBSCRIBE = _subscribe("Subscribe")
-SUBSCRIBE_REQUEST = _subscribe("SubscribeRequest")  # as table 5 of WS-Messenger has it
-GET_CURRENT_MESSAGE = _operation(
+SUBSCRIBE = shared.exchange(
+    "Subscribe",
+    _b.one("Subscribe"),
+    ns.WSN_1_2_ACTIONS,
+    *shared.flat_subscribe(_b),
+    answer=(Entry("subscription", _b("SubscriptionReference"), required=True),),
+)
+SUBSCRIBE_REQUEST = replace(SUBSCRIBE, element=_b.one("SubscribeRequest"))  # as table 5 of WS-Messenger has it
+GET_CURRENT_MESSAGE = shared.exchange(
     "GetCurrentMessage",
-    _b,
-    "GetCurrentMessage",
-    WSN_1_2_ACTIONS,
+    _b.one("GetCurrentMessage"),
+    ns.WSN_1_2_ACTIONS,
     Entry("topic", _b("Topic"), required=True),
     answer=(Entry("message", ()),),
 )
-PAUSE = _operation("Pause", _b, "PauseSubscription", WSN_1_2_ACTIONS, _REFERENCE)
-RESUME = _operation("Resume", _b, "ResumeSubscription", WSN_1_2_ACTIONS, _REFERENCE)
-REGISTER_PUBLISHER = _operation(
+PAUSE = shared.exchange("Pause", _b.one("PauseSubscription"), ns.WSN_1_2_ACTIONS, _REFERENCE)
+RESUME = shared.exchange("Resume", _b.one("ResumeSubscription"), ns.WSN_1_2_ACTIONS, _REFERENCE)
+REGISTER_PUBLISHER = shared.exchange(
     "RegisterPublisher",
-    _br,
-    "RegisterPublisher",
-    WSN_1_2_BROKERED_ACTIONS,
-    Entry("publisher", _br("PublisherReference")),
-    Entry("topic", _br("Topic")),
-    Entry("demand", _br("Demand"), default="false"),
-    Entry("expires", _br("InitialTerminationTime")),
+    _br.one("RegisterPublisher"),
+    ns.WSN_1_2_BROKERED_ACTIONS,
+    *shared.register_publisher(_br),
     answer=(Entry("registration", _br("PublisherRegistrationReference"), required=True),),
 )
-_PROPERTIES = (Entry("properties", ()),)
-GET_PROPERTY = _operation(
+GET_PROPERTY = shared.exchange(
     "GetProperties",
-    _rp,
-    "GetResourceProperty",
-    WSRF_1_2_PROPERTIES_ACTIONS,
+    _rp.one("GetResourceProperty"),
+    ns.WSRF_1_2_PROPERTIES_ACTIONS,
     Entry("name", ()),
-    answer=_PROPERTIES,
+    answer=(Entry("properties", ()),),
 )
-GET_PROPERTIES = _operation(
+GET_PROPERTIES = shared.exchange(
     "GetProperties",
-    _rp,
-    "GetMultipleResourceProperties",
-    WSRF_1_2_PROPERTIES_ACTIONS,
+    _rp.one("GetMultipleResourceProperties"),
+    ns.WSRF_1_2_PROPERTIES_ACTIONS,
     Entry("property", _rp("ResourceProperty")),
     _REFERENCE,
-    answer=_PROPERTIES,
+    answer=(Entry("properties", ()),),
 )
-SET_TERMINATION_TIME = _operation(
+SET_TERMINATION_TIME = shared.exchange(
     "Renew",
-    _rl,
-    "SetTerminationTime",
-    WSRF_1_2_LIFETIME_ACTIONS,
+    _rl.one("SetTerminationTime"),
+    ns.WSRF_1_2_LIFETIME_ACTIONS,
     Entry("expires", _rl("RequestedTerminationTime"), required=True, nil=True),
     _REFERENCE,
-    answer=(
-        Entry("expires", _rl("NewTerminationTime"), nil=True),
-        Entry("now", _rl("CurrentTime"), required=True),
-    ),
+    answer=shared.new_termination_time(_rl),
 )
-DESTROY = _operation("Unsubscribe", _rl, "Destroy", WSRF_1_2_LIFETIME_ACTIONS, _REFERENCE)
-TERMINATION = Message(
-    "End",
-    _rl.one("TerminationNotification"),
-    "",
-    (
-        Entry("now", _rl("TerminationTime"), required=True),
-        Entry("reason", _rl("TerminationReason")),
-    ),
-    facts=(("as", "notification"),),
-)
+DESTROY = shared.exchange("Unsubscribe", _rl.one("Destroy"), ns.WSRF_1_2_LIFETIME_ACTIONS, _REFERENCE)
 
 _FAILED = _b.one("SubscribeCreationFailedFault")
 _UNABLE, _GONE = _rl.one("UnableToSetTerminationTimeFault"), _rl.one("ResourceUnknownFault")
@@ -185,7 +109,7 @@ FAULTS = Faults(
         ("RegisterPublisher", "cannot-store"): _REGISTRATION,
         ("RegisterPublisher", "bad-consumer"): _br.one("PublisherRegistrationRejectedFault"),
     },
-    base_fault=Names("wsbf", WSRF_1_2_FAULTS).one("BaseFault"),
+    base_fault=Names("wsbf", ns.WSRF_1_2_FAULTS).one("BaseFault"),
 )
 
 DIALECT = Dialect(
@@ -207,10 +131,10 @@ DIALECT = Dialect(
         SET_TERMINATION_TIME,
         DESTROY,
     ),
-    TERMINATION,
+    shared.termination(_rl),
     FAULTS,
-    identifier=Names("tr", RESOURCE).one("Id"),
-    identifier_for=frozenset(WSA_VERSIONS.values()),
+    identifier=Names("tr", ns.RESOURCE).one("Id"),
+    identifier_for=frozenset(ns.WSA_VERSIONS.values()),
     durations=False,
     topic_dialects=IN_1_2,
 )

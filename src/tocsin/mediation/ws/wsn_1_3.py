@@ -1,194 +1,120 @@
 """WS-Notification 1.3 (OASIS, 2006), with what of WSRF 1.2 its resources understand: tables."""
 
-from tocsin.mediation.rules import Dialect, Entry, Faults, Message, Names
-from tocsin.mediation.soap.namespaces import (
-    WSA_2005,
-    WSN,
-    WSN_BROKERED,
-    WSN_CONSUMER,
-    WSN_CREATE_PULL_POINT,
-    WSN_FAULT_ACTION,
-    WSN_MANAGER,
-    WSN_PAUSABLE,
-    WSN_PRODUCER,
-    WSN_PULL_POINT,
-    WSN_REGISTER,
-    WSN_REGISTRATION,
-    WSRF_FAULTS,
-    WSRF_LIFETIME,
-    WSRF_LIFETIME_PORTS,
-    WSRF_PROPERTIES,
-    WSRF_PROPERTIES_PORTS,
-    WSRF_RESOURCE,
-)
+from functools import partial
+
+from tocsin.mediation.rules import Dialect, Entry, Faults, Names
+from tocsin.mediation.soap import namespaces as ns
 from tocsin.mediation.topics import IN_1_3
-from tocsin.mediation.ws.shared_tables import own_policies, raw_event
-from tocsin.model.names import NO_TOPIC
+from tocsin.mediation.ws import shared_tables as shared
 
 NAME = "wsn-1.3"
-NOTIFY_ACTION = f"{WSN_CONSUMER}/Notify"
+NOTIFY_ACTION = f"{ns.WSN_CONSUMER}/Notify"
 
-_wsa = Names("wsa", WSA_2005)
-_b = Names("wsnt", WSN)
-_br = Names("wsnbr", WSN_BROKERED)
-_rp = Names("wsrf-rp", WSRF_PROPERTIES)
-_rl = Names("wsrf-rl", WSRF_LIFETIME)
-_r = Names("wsrf-r", WSRF_RESOURCE)
+_wsa = Names("wsa", ns.WSA_2005)
+_b = Names("wsnt", ns.WSN)
+_br = Names("wsnbr", ns.WSN_BROKERED)
+_rp = Names("wsrf-rp", ns.WSRF_PROPERTIES)
+_rl = Names("wsrf-rl", ns.WSRF_LIFETIME)
+_r = Names("wsrf-r", ns.WSRF_RESOURCE)
 
-NOTIFY = Message(
-    "Notify",
-    _b.one("Notify"),
-    NOTIFY_ACTION,
-    (
-        Entry("action", _wsa("Action"), required=True, header=True),
-        Entry("message_id", _wsa("MessageID"), header=True),
-        Entry("consumer", _wsa("To"), header=True),
-        Entry("subscription", _b("SubscriptionReference")),
-        Entry("topic", _b("Topic"), required=True, default=str(NO_TOPIC)),
-        Entry("producer", _b("ProducerReference")),
-        Entry("payload", _b("Message"), required=True),
-    ),
-    holder=_b.one("NotificationMessage"),
-)
+NOTIFY = shared.notify(_wsa, _b, NOTIFY_ACTION, Entry("subscription", _b("SubscriptionReference")))
 # UseRaw, WSN 1.3 s4.2: the payload alone. What then has no place in the body travels as headers.
-RAW = raw_event(_wsa, _b)
+RAW = shared.raw_event(_wsa, _b)
 
 _CURRENT, _TERMINATION = Entry("now", _b("CurrentTime")), Entry("expires", _b("TerminationTime"), nil=True)
 _REFERENCE = Entry("reference", _b("SubscriptionReference"))
 
 
-def _simple(operation: str, local: str, port: str, *entries: Entry, answer: tuple[Entry, ...] = ()) -> Message:
-    """An operation of base notification whose answer is named after it."""
-    said = Message(operation, _b.one(f"{local}Response"), f"{port}/{local}Response", answer)
-    return Message(operation, _b.one(local), f"{port}/{local}Request", entries, said)
-
-
-SUBSCRIBE = _simple(
+_exchange = partial(shared.exchange, request="Request")
+SUBSCRIBE = _exchange(
     "Subscribe",
-    "Subscribe",
-    WSN_PRODUCER,
+    _b.one("Subscribe"),
+    ns.WSN_PRODUCER,
     Entry("consumer", _b("ConsumerReference"), required=True),
     Entry("filter", _b("Filter")),
     Entry("expires", _b("InitialTerminationTime")),
     Entry("policy", _b("SubscriptionPolicy")),
     Entry("use_raw", _b("SubscriptionPolicy", "UseRaw")),
-    *own_policies(_b("SubscriptionPolicy")),
+    *shared.own_policies(_b("SubscriptionPolicy")),
     answer=(Entry("subscription", _b("SubscriptionReference"), required=True), _CURRENT, _TERMINATION),
 )
-RENEW = _simple(
+RENEW = _exchange(
     "Renew",
-    "Renew",
-    WSN_MANAGER,
+    _b.one("Renew"),
+    ns.WSN_MANAGER,
     Entry("expires", _b("TerminationTime"), required=True, nil=True),
     _REFERENCE,
     answer=(_TERMINATION, _CURRENT),
 )
-UNSUBSCRIBE = _simple("Unsubscribe", "Unsubscribe", WSN_MANAGER, _REFERENCE)
-PAUSE = _simple("Pause", "PauseSubscription", WSN_PAUSABLE, _REFERENCE)
-RESUME = _simple("Resume", "ResumeSubscription", WSN_PAUSABLE, _REFERENCE)
-GET_CURRENT_MESSAGE = _simple(
+UNSUBSCRIBE = _exchange("Unsubscribe", _b.one("Unsubscribe"), ns.WSN_MANAGER, _REFERENCE)
+PAUSE = _exchange("Pause", _b.one("PauseSubscription"), ns.WSN_PAUSABLE, _REFERENCE)
+RESUME = _exchange("Resume", _b.one("ResumeSubscription"), ns.WSN_PAUSABLE, _REFERENCE)
+GET_CURRENT_MESSAGE = _exchange(
     "GetCurrentMessage",
-    "GetCurrentMessage",
-    WSN_PRODUCER,
+    _b.one("GetCurrentMessage"),
+    ns.WSN_PRODUCER,
     Entry("topic", _b("Topic"), required=True),
     answer=(Entry("message", ()),),
 )
-CREATE_PULL_POINT = _simple(
+CREATE_PULL_POINT = _exchange(
     "CreatePullPoint",
-    "CreatePullPoint",
-    WSN_CREATE_PULL_POINT,
+    _b.one("CreatePullPoint"),
+    ns.WSN_CREATE_PULL_POINT,
     answer=(Entry("subscription", _b("PullPoint"), required=True),),
 )
-GET_MESSAGES = _simple(
+GET_MESSAGES = _exchange(
     "Pull",
-    "GetMessages",
-    WSN_PULL_POINT,
+    _b.one("GetMessages"),
+    ns.WSN_PULL_POINT,
     Entry("most", _b("MaximumNumber")),
     answer=(Entry("messages", ()),),
 )
-DESTROY_PULL_POINT = _simple("DestroyPullPoint", "DestroyPullPoint", WSN_PULL_POINT)
+DESTROY_PULL_POINT = _exchange("DestroyPullPoint", _b.one("DestroyPullPoint"), ns.WSN_PULL_POINT)
 
-REGISTER_PUBLISHER = Message(
+REGISTER_PUBLISHER = _exchange(
     "RegisterPublisher",
     _br.one("RegisterPublisher"),
-    f"{WSN_REGISTER}/RegisterPublisherRequest",
-    (
-        Entry("publisher", _br("PublisherReference")),
-        Entry("topic", _br("Topic")),
-        Entry("demand", _br("Demand"), default="false"),
-        Entry("expires", _br("InitialTerminationTime")),
-    ),
-    Message(
-        "RegisterPublisher",
-        _br.one("RegisterPublisherResponse"),
-        f"{WSN_REGISTER}/RegisterPublisherResponse",
-        (
-            Entry("registration", _br("PublisherRegistrationReference"), required=True),
-            Entry("consumer", _br("ConsumerReference")),
-        ),
+    ns.WSN_REGISTER,
+    *shared.register_publisher(_br),
+    answer=(
+        Entry("registration", _br("PublisherRegistrationReference"), required=True),
+        Entry("consumer", _br("ConsumerReference")),
     ),
 )
-DESTROY_REGISTRATION = Message(
+DESTROY_REGISTRATION = _exchange(
     "DestroyRegistration",
     _br.one("DestroyRegistration"),
-    f"{WSN_REGISTRATION}/DestroyRegistrationRequest",
-    (Entry("reference", _br("PublisherRegistrationReference")),),
-    Message(
-        "DestroyRegistration",
-        _br.one("DestroyRegistrationResponse"),
-        f"{WSN_REGISTRATION}/DestroyRegistrationResponse",
-    ),
+    ns.WSN_REGISTRATION,
+    Entry("reference", _br("PublisherRegistrationReference")),
 )
-
-
-def _property(local: str, *entries: Entry) -> Message:
-    port = f"{WSRF_PROPERTIES_PORTS}/{local}/{local}"
-    said = Message("GetProperties", _rp.one(f"{local}Response"), f"{port}Response", (Entry("properties", ()),))
-    return Message("GetProperties", _rp.one(local), f"{port}Request", entries, said)
-
-
-GET_PROPERTY = _property("GetResourceProperty", Entry("name", ()))
-GET_PROPERTIES = _property("GetMultipleResourceProperties", Entry("property", _rp("ResourceProperty")))
-SET_TERMINATION_TIME = Message(
+GET_PROPERTY = _exchange(
+    "GetProperties",
+    _rp.one("GetResourceProperty"),
+    f"{ns.WSRF_PROPERTIES_PORTS}/GetResourceProperty",
+    Entry("name", ()),
+    answer=(Entry("properties", ()),),
+)
+GET_PROPERTIES = _exchange(
+    "GetProperties",
+    _rp.one("GetMultipleResourceProperties"),
+    f"{ns.WSRF_PROPERTIES_PORTS}/GetMultipleResourceProperties",
+    Entry("property", _rp("ResourceProperty")),
+    answer=(Entry("properties", ()),),
+)
+SET_TERMINATION_TIME = _exchange(
     "Renew",
     _rl.one("SetTerminationTime"),
-    f"{WSRF_LIFETIME_PORTS}/ScheduledResourceTermination/SetTerminationTimeRequest",
-    (
-        Entry("expires", _rl("RequestedTerminationTime")),
-        Entry("lifetime", _rl("RequestedLifetimeDuration")),
-    ),
-    Message(
-        "Renew",
-        _rl.one("SetTerminationTimeResponse"),
-        f"{WSRF_LIFETIME_PORTS}/ScheduledResourceTermination/SetTerminationTimeResponse",
-        (
-            Entry("expires", _rl("NewTerminationTime"), nil=True),
-            Entry("now", _rl("CurrentTime"), required=True),
-        ),
-    ),
+    f"{ns.WSRF_LIFETIME_PORTS}/ScheduledResourceTermination",
+    Entry("expires", _rl("RequestedTerminationTime")),
+    Entry("lifetime", _rl("RequestedLifetimeDuration")),
+    answer=shared.new_termination_time(_rl),
     facts=(("faults", "SetTerminationTime"),),
 )
-DESTROY = Message(
+DESTROY = _exchange(
     "Unsubscribe",
     _rl.one("Destroy"),
-    f"{WSRF_LIFETIME_PORTS}/ImmediateResourceTermination/DestroyRequest",
-    (),
-    Message(
-        "Unsubscribe",
-        _rl.one("DestroyResponse"),
-        f"{WSRF_LIFETIME_PORTS}/ImmediateResourceTermination/DestroyResponse",
-    ),
+    f"{ns.WSRF_LIFETIME_PORTS}/ImmediateResourceTermination",
     facts=(("faults", "Destroy"),),
-)
-TERMINATION = Message(
-    "End",
-    _rl.one("TerminationNotification"),
-    "",
-    (
-        Entry("now", _rl("TerminationTime"), required=True),
-        Entry("reason", _rl("TerminationReason")),
-    ),
-    facts=(("as", "notification"),),
 )
 
 _UNKNOWN = _r.one("ResourceUnknownFault")
@@ -231,8 +157,8 @@ FAULTS = Faults(
         ("RegisterPublisher", "bad-expiry"): _b.one("UnacceptableInitialTerminationTimeFault"),
         ("DestroyRegistration", "cannot-store"): _br.one("ResourceNotDestroyedFault"),
     },
-    base_fault=Names("wsrf-bf", WSRF_FAULTS).one("BaseFault"),
-    action=WSN_FAULT_ACTION,
+    base_fault=Names("wsrf-bf", ns.WSRF_FAULTS).one("BaseFault"),
+    action=ns.WSN_FAULT_ACTION,
     names_at_fault={
         "InvalidFilterFault": _b.one("UnknownFilter"),
         "UnsupportedPolicyRequestFault": _b.one("UnsupportedPolicy"),
@@ -265,7 +191,7 @@ DIALECT = Dialect(
         SET_TERMINATION_TIME,
         DESTROY,
     ),
-    TERMINATION,
+    shared.termination(_rl),
     FAULTS,
     topic_dialects=IN_1_3,
 )

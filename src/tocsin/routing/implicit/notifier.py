@@ -25,7 +25,7 @@ from tocsin.routing.implicit.messages import (
     Waiting,
     publication,
 )
-from tocsin.routing.implicit.protocols import Protocol, protocol
+from tocsin.routing.implicit.protocols import Protocol, protocol, room
 from tocsin.routing.machine import Ask, Deliver, Effect, Expire, Forget, Remember, Report, Send, Started
 
 MOST_NAMES = 500  # in a header of HIN, so that it cannot grow without end
@@ -114,7 +114,7 @@ class Notifier:
         """The root has the message from the start, and is not told of it unless it came from outside."""
         message = asked.message
         rules = protocol(message.protocol)
-        first = Copy(PUBLICATION, message, "", self.name, 0, (), asked.most if rules.bounded else None)
+        first = Copy(PUBLICATION, message, "", self.name, 0, (), rules.bound(asked.most))
         delivery: list[Effect] = [Deliver(first)] if asked.own else []
         kept = self._remember(rules, message.id, now)
         return [Report(publication(message)), *kept, *delivery, *self._pass_on(rules, first, asked.only, now)]
@@ -125,7 +125,7 @@ class Notifier:
     def _notify(self, copy: Copy, now: Instant) -> list[Effect]:
         message = copy.message
         rules = protocol(message.protocol)
-        if rules.local and message.id in self._history:
+        if rules.drops(message.id in self._history):
             return [self._handled(copy, now, dropped=True)]
         delivery: list[Effect] = [Deliver(copy)] if message.root != self.name else []
         kept = self._remember(rules, message.id, now)
@@ -178,7 +178,7 @@ class Notifier:
             return True
         passes, since = self._passes.get(copy.message.id, (0, now))
         self._passes[copy.message.id] = passes + 1, since
-        return passes < copy.most
+        return room(passes, copy.most) > 0
 
     def _copy(self, copy: Copy, name: str, notified: tuple[str, ...]) -> Copy:
         message = copy.message

@@ -1,8 +1,16 @@
 """The protocols of paper 000 as what each remembers, and where: one machine runs them all."""
 
+from typing import TYPE_CHECKING, TypeVar
+
 from msgspec import Struct
 
 from tocsin.model.refusal import Refusal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Passes = TypeVar("Passes", int, "NDArray[np.int64]")
 
 
 class Protocol(Struct, frozen=True):
@@ -20,6 +28,14 @@ class Protocol(Struct, frozen=True):
     @property
     def bounded(self) -> bool:
         return not (self.central or self.local or self.ends)
+
+    def bound(self, most: int) -> int | None:
+        """How often one notifier passes the same message on; None where nothing has to end it."""
+        return most if self.bounded else None
+
+    def drops(self, had: bool) -> bool:
+        """Whether a copy goes no further because the notifier has had the message."""
+        return self.local and had
 
 
 PROTOCOLS = {
@@ -41,3 +57,8 @@ def protocol(name: str) -> Protocol:
     if found is None:
         raise Refusal("malformed", f"{name[:80]!r} is no protocol; there are: {', '.join(PROTOCOLS)}")
     return found
+
+
+def room(passes: Passes, most: int) -> Passes:
+    """How many more copies a notifier passes on that has passed on so many: a number, or one for each of many."""
+    return most - passes

@@ -5,7 +5,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Protocol
 
 from tocsin.model.declarations import MetaStatement
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.semantics.concepts.vocabulary import (
     DATATYPE_PROPERTY,
     LITERAL,
@@ -14,7 +14,6 @@ from tocsin.semantics.concepts.vocabulary import (
     THING,
     THING_NAMES,
 )
-from tocsin.semantics.suggestions import known_names
 
 Hierarchy = Mapping[str, tuple[str, ...]]
 Ends = Mapping[str, tuple[tuple[str, str], ...]]

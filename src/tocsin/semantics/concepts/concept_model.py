@@ -6,7 +6,7 @@ from functools import cached_property
 from types import MappingProxyType
 
 from tocsin.model.declarations import MetaStatement, Ontology, Parents
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.semantics.concepts import concept_checks as checks
 from tocsin.semantics.concepts.vocabulary import (
     ANYTHING,
@@ -22,7 +22,6 @@ from tocsin.semantics.concepts.vocabulary import (
     USUAL_PREFIXES,
     canonical,
 )
-from tocsin.semantics.suggestions import known_names
 
 _LOCAL = re.compile(r"[\w.~%-]*")
 _PREFIXED = re.compile(r"([^\s:<>\"'?]*):([^\s<>\"]*)")

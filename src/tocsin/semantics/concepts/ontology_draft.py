@@ -72,7 +72,10 @@ def alternatives(facts: Facts, starts: Iterable[Term]) -> set[str]:
         if isinstance(node, NamedNode):
             found.add(node.value)
         elif isinstance(node, BlankNode) and any(facts.all(node, ONE_OF)):
-            found |= {_class_of(each) for each in members(facts, facts.all(node, ONE_OF))}
+            found |= {
+                each.datatype.value if isinstance(each, Literal) else THING
+                for each in members(facts, facts.all(node, ONE_OF))
+            }
         elif isinstance(node, BlankNode) and not any(facts.all(node, INTERSECTION, UNION, ON_DATATYPE)):
             found.add(LITERAL if facts.is_a(node, *DATA_RANGES) else THING)
     return found
@@ -113,10 +116,6 @@ def _stated_types(facts: Facts, node: Node) -> Iterator[NamedNode]:
     for each in facts.all(node, NamedNode(f"{RDF}type")):
         if isinstance(each, NamedNode) and not each.value.startswith((RDF, RDFS, OWL)):
             yield each
-
-
-def _class_of(value: Term) -> str:
-    return value.datatype.value if isinstance(value, Literal) else THING
 
 
 def _words(space: str, *names: str) -> tuple[NamedNode, ...]:

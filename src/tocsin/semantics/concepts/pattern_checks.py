@@ -15,10 +15,9 @@ from weakref import WeakKeyDictionary
 
 from tocsin.markup.graphs.graph_pattern import GraphPattern, GraphQuery, PatternArc, PatternVertex
 from tocsin.model.declarations import MetaStatement
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.concepts.vocabulary import LITERAL, RDF, THING, XSD
-from tocsin.semantics.suggestions import known_names
 
 _Names = tuple[str, ...]
 _MOST_REMEMBERED, _MOST_CLASSES = 100_000, 16  # of what subscribers say: statements, and classes in one

@@ -145,15 +145,6 @@ def _plain(data: bytes) -> bytes:
 
 def _statements(quads: Iterator[Quad | Triple], data: bytes | None = None) -> list[Statement]:
     """By way of N-Triples: to write and to split them is faster than to ask for the terms one by one."""
-    text = _written(quads)
-    statements = rdf_lines.canonical_triples(text)
-    for _, _, target in statements if "<<(" in text else ():
-        if target.startswith("<<"):
-            raise Refusal("bad-event-graph", f"{target[:200]} is a triple within a triple; an event graph has none")
-    return statements if data is None or not _MADE_UP.search(text) else _numbered(statements, data)
-
-
-def _written(quads: Iterator[Quad | Triple]) -> str:
     lines, names, said, size = list[str](), set[object](), 0, 0
     while some := list(islice(quads, _AT_ONCE)):
         lines.append(_n_triples(some, names))
@@ -163,7 +154,12 @@ def _written(quads: Iterator[Quad | Triple]) -> str:
             raise Refusal("too-large", f"the event has more than {_MOST_STATEMENTS:,} statements; say less")
         if size > _MOST_TEXT:
             raise Refusal("too-large", f"the event has more than {_MOST_TEXT:,} characters, written out; say less")
-    return "".join(lines)
+    text = "".join(lines)
+    statements = rdf_lines.canonical_triples(text)
+    for _, _, target in statements if "<<(" in text else ():
+        if target.startswith("<<"):
+            raise Refusal("bad-event-graph", f"{target[:200]} is a triple within a triple; an event graph has none")
+    return statements if data is None or not _MADE_UP.search(text) else _numbered(statements, data)
 
 
 def _n_triples(some: list[Quad | Triple], names: set[object]) -> str:
@@ -211,7 +207,12 @@ _NO_LOCAL_NAME = re.compile(rb'<oxprefix:[ >][^>]*?xmlns:oxprefix="([^"]*)"')
 def write_event(graph: EventGraph, syntax: Syntax, prefixes: Mapping[str, str] = _NO_PREFIXES, name: str = "") -> bytes:
     """`name` is the IRI of the graph in N-Quads and JSON-LD; the syntaxes of one graph do not have it."""
     if syntax == "rdf-xml":
-        return _rdf_xml(graph, prefixes)
+        written = _serialised(_triples(_with_xml_names(graph)), "rdf-xml", prefixes)
+        if NOT_IN_XML.search(written.decode()):
+            raise _not_in_xml("a text of it has a character that XML cannot hold")
+        if found := _NO_LOCAL_NAME.search(written):
+            raise _not_in_xml(f"the name <{found[1].decode()[:200]}> does not end in a name of XML")
+        return written.replace(b"\r", b"&#13;")  # else it is read as a line feed (XML 1.0 s2.11)
     if name and syntax in ("n-quads", "json-ld"):
         placed = NamedNode(name)
         return _serialised(
@@ -245,15 +246,6 @@ def _node(vertex: Vertex) -> NamedNode | BlankNode | Literal:
             return Literal(vertex.lexical, language=vertex.language)
         return Literal(vertex.lexical, datatype=NamedNode(vertex.classes[0] if vertex.classes else f"{XSD}string"))
     return BlankNode(vertex.term[2:]) if vertex.term.startswith("_:") else NamedNode(vertex.term[1:-1])
-
-
-def _rdf_xml(graph: EventGraph, prefixes: Mapping[str, str]) -> bytes:
-    written = _serialised(_triples(_with_xml_names(graph)), "rdf-xml", prefixes)
-    if NOT_IN_XML.search(written.decode()):
-        raise _not_in_xml("a text of it has a character that XML cannot hold")
-    if found := _NO_LOCAL_NAME.search(written):
-        raise _not_in_xml(f"the name <{found[1].decode()[:200]}> does not end in a name of XML")
-    return written.replace(b"\r", b"&#13;")  # else it is read as a line feed (XML 1.0 s2.11)
 
 
 def _with_xml_names(graph: EventGraph) -> EventGraph:

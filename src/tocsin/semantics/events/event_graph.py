@@ -10,11 +10,10 @@ from msgspec import Struct
 
 from tocsin.markup.graphs.literals import LANG_STRING, XSD_STRING, Kind, Value, literal_value
 from tocsin.model.declarations import MetaStatement
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.interest.ino_vocabulary import OWL, RDF, XSD
 from tocsin.semantics.rdf import Statement
-from tocsin.semantics.suggestions import known_names
 
 HOME = "_:H"
 

@@ -10,12 +10,10 @@ from typing import Any, Literal
 from msgspec import Struct
 from pyoxigraph import NamedNode
 
-from tocsin.markup import element_paths, value_paths
 from tocsin.markup.conditions import ExpressionError
-from tocsin.markup.element_paths import ElementPath, ElementStep
 from tocsin.markup.graphs.literals import XSD, check_of, is_verbatim, literal_term
-from tocsin.markup.value_paths import ValuePath
-from tocsin.markup.xml import Element
+from tocsin.markup.lifting_paths import ElementPath, ElementStep, ValuePath, json_path, xml_path
+from tocsin.markup.xml import Element, text_in
 from tocsin.model.declarations import LiftedArc, Lifting, LiteralAt, Named, ThingAt
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.concepts.concept_model import ConceptModel
@@ -59,11 +57,11 @@ def path_of(text: str, syntax: Literal["xml", "json"], namespaces: Mapping[str, 
     if attribute := _ATTRIBUTE.fullmatch(text):
         return LiftedPath(text, _attribute(attribute[1]))
     if syntax == "json":
-        path = value_paths.compiled(text)
+        path = json_path(text)
         return LiftedPath(
             text, _absolute(path) if path.absolute else lambda start, place: path.find(start, place.document)
         )
-    steps = element_paths.compiled(text, namespaces)
+    steps = xml_path(text, namespaces)
     return LiftedPath(text, _absolute(steps) if steps.absolute else _relative(steps))
 
 
@@ -103,7 +101,7 @@ def text_of(found: Item, datatype: str) -> str | None:
     if isinstance(found, str):
         return found
     if isinstance(found, Element):
-        return element_paths.string_value(found)
+        return text_in(found)
     if isinstance(found, bool):
         return "true" if found else "false"
     if isinstance(found, int):

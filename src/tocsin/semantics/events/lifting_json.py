@@ -8,9 +8,8 @@ import msgspec
 from msgspec import Struct, field
 
 from tocsin.model.declarations import XSD_STRING, LiftedArc, Lifting, LiteralAt, Named, ThingAt
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.semantics.interest.ino_vocabulary import OWL, RDF, RDFS, XSD
-from tocsin.semantics.suggestions import known_names
 
 LARGEST = 256 << 10  # bytes
 USUAL_PREFIXES = {"rdf": RDF, "rdfs": RDFS, "owl": OWL, "xsd": XSD}

@@ -129,17 +129,13 @@ def verdict(edge: Edge, owner: str | None, quorum: int = QUORUM) -> Verdict:
             return Verdict(vote.agrees, f"{owner}, who owns {edge.source}, {done} it", f"owner {done}")
     score = sum(1 if vote.agrees else -1 for vote in edge.votes)
     if not edge.learned and edge.proposed_by in ("", owner):
-        return _unless_disputed(edge, score, quorum)
+        given = not edge.proposed_by
+        if score <= -quorum:
+            return Verdict(False, f"a quorum of {quorum} disputes it", f"{-score} of {quorum} dispute")
+        whose = "it was given with the world" if given else f"{edge.proposed_by}, who owns {edge.source}, proposed it"
+        return Verdict(True, f"{whose}, and no quorum of {quorum} disputes it", "given" if given else "owner")
     proposed = not edge.learned and all(vote.by != edge.proposed_by for vote in edge.votes)
     return _if_confirmed(edge, score + proposed, quorum)  # to propose is to agree, until one votes
-
-
-def _unless_disputed(edge: Edge, score: int, quorum: int) -> Verdict:
-    given = not edge.proposed_by
-    if score <= -quorum:
-        return Verdict(False, f"a quorum of {quorum} disputes it", f"{-score} of {quorum} dispute")
-    whose = "it was given with the world" if given else f"{edge.proposed_by}, who owns {edge.source}, proposed it"
-    return Verdict(True, f"{whose}, and no quorum of {quorum} disputes it", "given" if given else "owner")
 
 
 def _if_confirmed(edge: Edge, score: int, quorum: int) -> Verdict:

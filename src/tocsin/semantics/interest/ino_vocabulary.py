@@ -23,33 +23,22 @@ PREFIXES = {
 }
 RESERVED = (RDF, RDFS, OWL, SKOS, XSD, INO)
 
-TYPE = NamedNode(f"{RDF}type")
-LABEL = NamedNode(f"{RDFS}label")
-COMMENT = NamedNode(f"{RDFS}comment")
-SUBCLASS = NamedNode(f"{RDFS}subClassOf")
-SUBPROPERTY = NamedNode(f"{RDFS}subPropertyOf")
-RDFS_CLASS = NamedNode(f"{RDFS}Class")
-CLASS = NamedNode(f"{OWL}Class")
-ONTOLOGY = NamedNode(f"{OWL}Ontology")
-OBJECT_PROPERTY = NamedNode(f"{OWL}ObjectProperty")
-ON_PROPERTY = NamedNode(f"{OWL}onProperty")
-SOME_VALUES = NamedNode(f"{OWL}someValuesFrom")
-CONCEPT = NamedNode(f"{SKOS}Concept")
-BROADER = NamedNode(f"{SKOS}broader")
-PREFERRED = NamedNode(f"{SKOS}prefLabel")
 
-TOPIC = NamedNode(f"{INO}Topic")  # the class of topics; in an edge `ino:topic` is the property
-SERVICE = NamedNode(f"{INO}Service")
-INTEREST = NamedNode(f"{INO}Interest")
-FROM, ON_TOPIC, TO = (NamedNode(f"{INO}{word}") for word in ("from", "topic", "to"))
-PROPOSED_BY, WHEN = NamedNode(f"{INO}proposedBy"), NamedNode(f"{INO}when")
-SUPPORT, CONFIDENCE, LIFT = (NamedNode(f"{INO}{word}") for word in ("support", "confidence", "lift"))
-VOTE, BY, AGREES = (NamedNode(f"{INO}{word}") for word in ("vote", "by", "agrees"))
-OWNER, POLICY = NamedNode(f"{INO}owner"), NamedNode(f"{INO}policy")
-QUALITY, NAME, VALUE = (NamedNode(f"{INO}{word}") for word in ("quality", "name", "value"))
-TELLS, TOLD = NamedNode(f"{INO}tells"), NamedNode(f"{INO}service")
+def _terms(space: str, words: str) -> tuple[NamedNode, ...]:
+    return tuple(NamedNode(f"{space}{word}") for word in words.split())
+
+
+(TYPE,) = _terms(RDF, "type")
+LABEL, COMMENT, SUBCLASS, SUBPROPERTY, RDFS_CLASS = _terms(RDFS, "label comment subClassOf subPropertyOf Class")
+CLASS, ONTOLOGY, OBJECT_PROPERTY = _terms(OWL, "Class Ontology ObjectProperty")
+ON_PROPERTY, SOME_VALUES = _terms(OWL, "onProperty someValuesFrom")
+CONCEPT, BROADER, PREFERRED = _terms(SKOS, "Concept broader prefLabel")
+TOPIC, SERVICE, INTEREST = _terms(INO, "Topic Service Interest")  # classes; in an edge `ino:topic` is the property
+FROM, ON_TOPIC, TO, PROPOSED_BY, WHEN = _terms(INO, "from topic to proposedBy when")
+SUPPORT, CONFIDENCE, LIFT, VOTE, BY, AGREES = _terms(INO, "support confidence lift vote by agrees")
+OWNER, POLICY, QUALITY, NAME, VALUE = _terms(INO, "owner policy quality name value")
+TELLS, TOLD, QUORUM, INHERITS = _terms(INO, "tells service quorum inherits")
 ADDRESSES = {field: NamedNode(f"{INO}{field}") for field in ("notifier", "node", "address", "dialect")}
-QUORUM, INHERITS = NamedNode(f"{INO}quorum"), NamedNode(f"{INO}inherits")
 
 
 def named(kind: str, name: str) -> NamedNode:

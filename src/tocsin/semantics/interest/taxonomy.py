@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from tocsin.model.refusal import Refusal
-from tocsin.semantics.suggestions import known_names
+from tocsin.model.refusal import Refusal, known_names
 
 LONGEST_NAME = 256
 DEEPEST = 64
@@ -50,6 +49,9 @@ class Taxonomy:
 
     def parent(self, name: str) -> str | None:
         return self._parents[name]
+
+    def children(self, name: str) -> list[str]:
+        return list(self._children.get(name, ()))
 
     def below(self, name: str) -> Iterator[str]:
         """The name itself and all under it, at any depth."""

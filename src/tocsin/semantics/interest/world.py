@@ -7,11 +7,10 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.semantics.interest import changes as c
 from tocsin.semantics.interest.ino import MOST_VOTES, Edge, Key, Service, Verdict, verdict, voted
 from tocsin.semantics.interest.taxonomy import Taxonomy
-from tocsin.semantics.suggestions import known_names
 
 
 class Interests:
@@ -56,6 +55,10 @@ class Interests:
         self._reach.clear()
         self._found.clear()
 
+    def own_members(self, category: str) -> set[str]:
+        """The services of a category itself."""
+        return set(self._members.get(category, ()))
+
     def members(self, category: str) -> set[str]:
         """The services of a category or one under it."""
         return {name for each in self._categories.below(category) for name in self._members.get(each, ())}
@@ -63,12 +66,11 @@ class Interests:
     def neighbours(self, service: str, categories: tuple[str, ...], topic: str) -> tuple[str, ...]:
         found = self._found.get((categories, topic))
         if found is None:
-            found = self._found[categories, topic] = self._merged(categories, topic)
+            found = self._found[categories, topic] = tuple(
+                sorted({name for each in categories for name in self.reach(each, topic)})
+            )
         at = bisect_left(found, service)
         return found if found[at : at + 1] != (service,) else found[:at] + found[at + 1 :]
-
-    def _merged(self, categories: tuple[str, ...], topic: str) -> tuple[str, ...]:
-        return tuple(sorted({name for each in categories for name in self.reach(each, topic)}))
 
     def reach(self, category: str, topic: str) -> frozenset[str]:
         """All that services of a category tell of a topic."""
@@ -208,7 +210,10 @@ class World:
         if change.owner:
             self.owners[change.name] = change.owner
         if before != self.owners.get(change.name):
-            self._weigh(change.name)
+            # another owner may decide otherwise
+            for edge in self.edges.values():
+                if edge.source == change.name:
+                    self._weigh_one(edge)
         self.interests.forget()
 
     def _remove_category(self, change: c.RemoveCategory) -> None:
@@ -269,12 +274,6 @@ class World:
         self.interests.inherit(topics=change.inherit_topics, categories=change.inherit_categories)
         for edge in self.edges.values():
             self._weigh_one(edge)
-
-    def _weigh(self, source: str) -> None:
-        """Another owner may decide otherwise."""
-        for edge in self.edges.values():
-            if edge.source == source:
-                self._weigh_one(edge)
 
     def _weigh_one(self, edge: Edge) -> None:
         (self.interests.link if self.counts(edge) else self.interests.unlink)(edge.key)

@@ -36,7 +36,13 @@ def read(data: bytes, *, onto: World | None = None, create: bool = False) -> tup
     read_row, known = _reader(header), onto or World()
     draft = Draft()
     for line, cells in rows:
-        read_row(draft, f"line {line}", _row(line, header, cells), known)
+        if len(cells) != len(header):
+            raise Refusal("malformed", f"line {line}: {len(cells)} cells where the header has {len(header)}")
+        found = dict(zip(_columns(header), cells, strict=True))
+        for title, (column, cell) in zip(header, found.items(), strict=True):
+            if not cell and column not in MAY_BE_EMPTY:
+                raise Refusal("malformed", f"line {line}: {title} is empty; write a name")
+        read_row(draft, f"line {line}", found, known)
     if create:
         draft.create_missing(onto)
     if create or onto is not None:
@@ -86,16 +92,6 @@ def _reader(header: list[str]) -> RowReader:
         f"the first line is {','.join(header)[:80]!r}, which is no header known here; write one of: "
         f"{', or '.join(','.join(each) for each in (EDGES, SERVICES, TAXONOMIES))}",
     )
-
-
-def _row(line: int, header: list[str], cells: list[str]) -> Row:
-    if len(cells) != len(header):
-        raise Refusal("malformed", f"line {line}: {len(cells)} cells where the header has {len(header)}")
-    found = dict(zip(_columns(header), cells, strict=True))
-    for title, (column, cell) in zip(header, found.items(), strict=True):
-        if not cell and column not in MAY_BE_EMPTY:
-            raise Refusal("malformed", f"line {line}: {title} is empty; write a name")
-    return found
 
 
 def _edge(draft: Draft, place: str, row: Row, known: World) -> None:

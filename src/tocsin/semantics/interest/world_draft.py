@@ -60,11 +60,8 @@ class Draft:
         yield from (self._topics[name] for name in parents_first("topic", topics))
         categories = {name: category.parent for name, (_, category) in self._categories.items()}
         yield from (self._categories[name] for name in parents_first("category", categories))
-        yield from self._service_changes(set(onto.services) if onto else set())
-        yield from ((place, PutEdge(edge)) for place, edge in self._edges.values())
-
-    def _service_changes(self, known: set[str]) -> Iterator[Placed]:
-        """One that tells others who come later is said twice, at last with whom it tells."""
+        # one that tells others who come later is said twice, at last with whom it tells
+        known = set(onto.services) if onto else set()
         later: list[Placed] = []
         for place, service in self._services.values():
             if known.issuperset(service.tells.values()):
@@ -74,6 +71,7 @@ class Draft:
                 later.append((place, PutService(service)))
             known.add(service.name)
         yield from later
+        yield from ((place, PutEdge(edge)) for place, edge in self._edges.values())
 
     def _used_topics(self) -> Iterator[str]:
         yield from [topic.parent for _, topic in self._topics.values() if topic.parent is not None]

@@ -108,10 +108,6 @@ _WRITERS: dict[str, Writer] = {
 }
 
 
-def demo_changes() -> tuple[Change, ...]:
-    data = files("tocsin.semantics").joinpath("demo", "disaster.json").read_bytes()
-    return world_json.read(data).changes
-
-
 def demo() -> World:
-    return World.of(demo_changes())
+    data = files("tocsin.semantics").joinpath("demo", "disaster.json").read_bytes()
+    return World.of(world_json.read(data).changes)

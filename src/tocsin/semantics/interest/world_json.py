@@ -48,7 +48,15 @@ def read(data: bytes, *, onto: World | None = None, create: bool = False) -> Doc
     """`onto` is a world whose names the document may use; without it the document must be whole."""
     said = _parsed(data)
     draft = Draft()
-    _read_rules(draft, said)
+    if "inherit" in said and "rules" in said:
+        raise Refusal("malformed", "inherit: `rules` says it too; keep one of them")
+    if "rules" in said:
+        draft.rules("rules", _made("rules", said["rules"], PutRules))
+    if "inherit" in said:
+        inherit = _part(said, "inherit", list)
+        if any(name not in ("topics", "categories") for name in inherit):
+            raise Refusal("malformed", "inherit: it may hold 'topics' and 'categories', nothing else")
+        draft.rules("inherit", PutRules("topics" in inherit, "categories" in inherit))
     _each_named(said, "topics", lambda place, name, value: draft.topic(place, _topic(place, name, value)))
     _each_named(said, "categories", lambda place, name, value: draft.category(place, _category(place, name, value)))
     _each_named(said, "services", lambda place, name, value: draft.service(place, _service(place, name, value)))
@@ -114,18 +122,6 @@ def _part(said: Mapping[str, Any], part: str, kind: type) -> Any:
 def _each_named(said: Mapping[str, Any], part: str, read_one: Callable[[str, str, Any], None]) -> None:
     for name, value in _part(said, part, dict).items():
         read_one(f"{part}.{name[:80]}", name, value)
-
-
-def _read_rules(draft: Draft, said: Mapping[str, Any]) -> None:
-    if "inherit" in said and "rules" in said:
-        raise Refusal("malformed", "inherit: `rules` says it too; keep one of them")
-    if "rules" in said:
-        draft.rules("rules", _made("rules", said["rules"], PutRules))
-    if "inherit" in said:
-        inherit = _part(said, "inherit", list)
-        if any(name not in ("topics", "categories") for name in inherit):
-            raise Refusal("malformed", "inherit: it may hold 'topics' and 'categories', nothing else")
-        draft.rules("inherit", PutRules("topics" in inherit, "categories" in inherit))
 
 
 def _topic(place: str, name: str, value: object) -> PutTopic:

@@ -21,7 +21,14 @@ class RdfWorldReader:
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._topics = self._found_topics()
-        self._categories = self._found_categories()
+        self._categories = {
+            node: None
+            for node in self._facts
+            if isinstance(node, NamedNode)
+            and self._facts.is_a(node, v.CLASS, v.RDFS_CLASS)
+            and node not in self._topics
+            and not _reserved(node)
+        }
 
     def draft(self) -> Draft:
         draft = Draft()
@@ -59,16 +66,6 @@ class RdfWorldReader:
                 found[node] = None
                 waiting += below.get(node, ())
         return found
-
-    def _found_categories(self) -> dict[Node, None]:
-        return {
-            node: None
-            for node in self._facts
-            if isinstance(node, NamedNode)
-            and self._facts.is_a(node, v.CLASS, v.RDFS_CLASS)
-            and node not in self._topics
-            and not _reserved(node)
-        }
 
     def _parent(self, node: Node) -> str | None:
         words = v.SUBCLASS, v.SUBPROPERTY, v.BROADER
@@ -208,7 +205,12 @@ class _Writer:
     def triples(self, world: World) -> Iterator[Triple]:
         yield from self._rules(world)
         for name, parent in world.topics.items():
-            yield from _topic(name, parent)
+            own = v.named("topic", name)
+            yield Triple(own, v.TYPE, v.TOPIC)
+            yield Triple(own, v.TYPE, v.CONCEPT)
+            yield Triple(own, v.LABEL, Literal(name))
+            if parent is not None:
+                yield Triple(own, v.BROADER, v.named("topic", parent))
         for name, parent in world.categories.items():
             yield from _category(name, parent, world.owners.get(name))
         for service in world.services.values():
@@ -268,15 +270,6 @@ class _Writer:
         yield Triple(own, v.AGREES, Literal(vote.agrees))
         yield from _texts(own, {v.COMMENT: vote.note})
         yield from _instant(own, vote.when)
-
-
-def _topic(name: str, parent: str | None) -> Iterator[Triple]:
-    own = v.named("topic", name)
-    yield Triple(own, v.TYPE, v.TOPIC)
-    yield Triple(own, v.TYPE, v.CONCEPT)
-    yield Triple(own, v.LABEL, Literal(name))
-    if parent is not None:
-        yield Triple(own, v.BROADER, v.named("topic", parent))
 
 
 def _category(name: str, parent: str | None, owner: str | None) -> Iterator[Triple]:

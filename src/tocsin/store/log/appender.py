@@ -1,25 +1,56 @@
 """The single writer of a log directory, without any thread: one call, one group commit; and its active segment."""
 
 import fcntl
+import mmap
 import os
-from collections.abc import Callable, Sequence
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from tocsin.store.errors import CannotAppend, LogInUse, LogRefuses
+from tocsin.store.errors import CannotAppend, CorruptLog, LogInUse, LogRefuses
 from tocsin.store.log.recovery import Found, Recovered, recover
-from tocsin.store.log.segment import HEADER_SIZE, Header, Mark, Segment, pack_commit, segment_path
-from tocsin.store.log.sparse_index import EVERY, index_path, pack_entries
+from tocsin.store.log.segment import (
+    EVERY,
+    FRAME,
+    HEADER_SIZE,
+    SYNC,
+    Header,
+    Segment,
+    index_path,
+    pack_entries,
+    segment_path,
+)
+
+
+def pack_commit(header: Header, offset: int, payloads: Iterable[bytes]) -> bytes:
+    """The bytes of one group commit whose first record has that offset."""
+    seed, pack, checksum = header.seed, FRAME.pack, zlib.crc32
+    sync = SYNC.pack(header.salt, offset)
+    parts = [pack(0, checksum(sync, seed)), sync]
+    for payload in payloads:
+        length = len(payload)
+        parts += (pack(length, checksum(payload, seed ^ length)), payload)
+    return b"".join(parts)
+
+
+_AHEAD = 1 << 20
+_LARGE = 64 << 10  # a commit that is larger pays for its growth by itself, and zeros would write all of it twice
 
 
 class ActiveSegment:
-    """Written at its end only. When a commit fails the file is cut back to where it was."""
+    """Written at its end only, where zeros stand up to `_room`: a commit that fits there changes data and no metadata,
+    so that its sync need not wait for the file system's journal. When a commit fails the file is cut back to where it
+    was.
+    """
 
     def __init__(self, path: Path, header: Header, offset: int, size: int, indexed: int) -> None:
         self.path, self.header, self.offset, self.size = path, header, offset, size
-        self._indexed = indexed
+        self._room = size
+        self.indexed = indexed
         self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         self._index = os.open(index_path(path), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
@@ -39,18 +70,28 @@ class ActiveSegment:
 
     @classmethod
     def reopen(cls, found: Found) -> Self:
-        """What a killed process wrote may be in memory only, hence the sync."""
+        """What a killed process wrote may be in memory only, hence the sync. The zeros it left go."""
         segment = found.segment
         indexed = found.entries[-1][1] if found.entries else HEADER_SIZE
         active = cls(segment.path, found.header, segment.stop, segment.size, indexed)
+        active._room = found.length
+        active.trim()
         os.fsync(active._file)
         return active
 
-    def commit(self, payloads: Sequence[bytes]) -> None:
-        """Write and sync; on failure the segment is as before."""
+    def commit(self, payloads: Sequence[bytes], full: int) -> None:
+        """Write and sync; on failure the segment is as before. Zeros are put up to where it is `full`, so that a
+        segment has none left when the next one is begun.
+        """
         data = pack_commit(self.header, self.offset, payloads)
+        stop, written = self.size + len(data), 0
         try:
-            self._write(data)
+            if stop > self._room and stop < full and len(data) <= _LARGE:
+                with suppress(OSError):  # there may be room for the records alone
+                    written = os.pwrite(self._file, data + bytes(min(_AHEAD, full - stop)), self.size)
+                    self._room = self.size + written
+            while written < len(data):
+                written += os.pwrite(self._file, memoryview(data)[written:], self.size + written)
         except OSError as problem:
             self.cut_back(self.offset, self.size)
             raise CannotAppend(f"cannot write to {self.path}: {problem.strerror}") from problem
@@ -65,6 +106,7 @@ class ActiveSegment:
         self.size += len(data)
 
     def cut_back(self, offset: int, size: int) -> None:
+        self._room = size  # also when it fails: what stands there then is no longer zeros alone
         try:
             os.ftruncate(self._file, size)
         except OSError as problem:
@@ -72,23 +114,31 @@ class ActiveSegment:
         self.offset, self.size = offset, size
 
     def note(self, offset: int, byte: int) -> None:
-        """A commit that began there is durable: now and then the index remembers one."""
-        if byte >= self._indexed + EVERY:
-            self._indexed = byte
-            with suppress(OSError):  # only a hint
-                os.write(self._index, pack_entries([(offset, byte)]))
+        """In the index: a commit that began there is durable."""
+        self.indexed = byte
+        with suppress(OSError):  # only a hint
+            os.write(self._index, pack_entries([(offset, byte)]))
 
     def as_segment(self) -> Segment:
         return Segment(self.path, self.header.first, self.offset, self.size, os.fstat(self._file).st_mtime)
 
+    def trim(self) -> None:
+        """Takes the zeros away."""
+        if self._room <= self.size:
+            return
+        written = os.fstat(self._file)
+        self.cut_back(self.offset, self.size)
+        try:
+            os.utime(self._file, ns=(written.st_atime_ns, written.st_mtime_ns))  # retention goes by the last record
+            os.fsync(self._file)
+        except OSError as problem:
+            raise LogRefuses(f"cannot sync {self.path}: {problem.strerror}; the log must be opened again") from problem
+
     def close(self) -> None:
+        with suppress(CannotAppend):  # whoever opens it next takes them away
+            self.trim()
         os.close(self._file)
         os.close(self._index)
-
-    def _write(self, data: bytes) -> None:
-        written = os.pwrite(self._file, data, self.size)
-        while written < len(data):
-            written += os.pwrite(self._file, memoryview(data)[written:], self.size + written)
 
 
 def sync_directory(directory: Path) -> None:
@@ -104,6 +154,62 @@ def _write_file(path: Path, data: bytes) -> None:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
+
+
+_MARK = struct.Struct("=QQ")  # the mark and its complement, so that half a write is seen as such
+_ALL = (1 << 64) - 1
+_TRIES = 1000
+
+
+def mark_path(directory: Path) -> Path:
+    return directory / "durable"
+
+
+class Mark:
+    """Up to which record the log is durable: the appender moves it, readers in any process map it."""
+
+    def __init__(self, path: Path, page: mmap.mmap) -> None:
+        self._path, self._page = path, page
+
+    @classmethod
+    def create(cls, directory: Path) -> Self:
+        """For the writer. The bytes are written before they are mapped: a full disk must fail here, not as SIGBUS."""
+        path = mark_path(directory)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if os.fstat(file).st_size < _MARK.size:
+                os.pwrite(file, _MARK.pack(0, _ALL), 0)
+                os.fsync(file)
+            return cls(path, mmap.mmap(file, _MARK.size))
+        finally:
+            os.close(file)
+
+    @classmethod
+    def map(cls, directory: Path) -> Self | None:
+        """For readers; None while there is no log yet."""
+        path = mark_path(directory)
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size < _MARK.size:
+                    return None
+                return cls(path, mmap.mmap(file.fileno(), _MARK.size, access=mmap.ACCESS_READ))
+        except FileNotFoundError:
+            return None
+
+    def read(self) -> int:
+        for _ in range(_TRIES):
+            mark, complement = _MARK.unpack_from(self._page)
+            if mark ^ complement == _ALL:
+                return int(mark)
+        raise CorruptLog(
+            self._path, 0, 0, "the durable mark is unreadable; with no node running, the file may be removed"
+        )
+
+    def move(self, offset: int) -> None:
+        _MARK.pack_into(self._page, 0, offset, offset ^ _ALL)
+
+    def close(self) -> None:
+        self._page.close()
 
 
 BeforeMark = Callable[[Sequence[object]], None]
@@ -142,7 +248,7 @@ class Appender:
             self._roll()
         active = self._active
         offset, byte = active.offset, active.size
-        active.commit(payloads)
+        active.commit(payloads, self._segment_bytes)
         if before_mark is not None and companions:
             try:
                 before_mark(companions)
@@ -150,7 +256,8 @@ class Appender:
                 active.cut_back(offset, byte)
                 raise CannotAppend(f"the record could not be applied: {problem}") from problem
         self._mark.move(active.offset)
-        active.note(offset, byte)
+        if byte >= active.indexed + EVERY:
+            active.note(offset, byte)
 
     def segments(self) -> list[Segment]:
         """Oldest first; the last is the one being written."""

@@ -27,7 +27,7 @@ _IDLE_TURN = 0.0001  # a turn of the loop that is shorter did nothing else
 _Item = tuple[Sequence[bytes], int, asyncio.Future[int], Sequence[object]]
 
 
-class _Stored(asyncio.Future[int]):
+class Stored(asyncio.Future[int]):
     """Whoever waits for it and is cancelled learns so when the record is on disk: others go by the outcome as well.
 
     That is what `asyncio.shield` would do, which costs each record twice as much as its future does.
@@ -94,16 +94,32 @@ class Log:
 
         Or CannotAppend: then all appends that wait fail, and `next_offset` is `durable` again.
         """
-        size = len(payload)
-        if not 0 < size <= MAX_PAYLOAD:
-            raise ValueError(f"a record has between 1 and {MAX_PAYLOAD} bytes, not {size}")
-        return self._enqueue((payload,), size, () if companion is None else (companion,))
+        return self.append_all((payload,), () if companion is None else (companion,))
 
     def append_all(self, payloads: Sequence[bytes], companions: Sequence[object] = ()) -> asyncio.Future[int]:
         """Consecutive records in one commit, all or none; the future has the offset of the first."""
-        if not payloads or not all(0 < len(payload) <= MAX_PAYLOAD for payload in payloads):
+        size, loop = 0, self._loop or self._start()
+        for payload in payloads:
+            if not 0 < len(payload) <= MAX_PAYLOAD:
+                raise ValueError(f"a record has between 1 and {MAX_PAYLOAD} bytes, not {len(payload)}")
+            size += len(payload)
+        if not payloads:
             raise ValueError(f"at least one record, each between 1 and {MAX_PAYLOAD} bytes")
-        return self._enqueue(tuple(payloads), sum(map(len, payloads)), tuple(companions))
+        future = Stored(loop=loop)
+        refusal, waiting = self._refusal, self.waiting + size
+        if refusal is None and self.waiting and waiting > self._max_waiting:
+            refusal = LogFull(f"the disk does not keep up: {self.waiting} bytes wait for it")
+        elif refusal is None and len(self._queue) >= MOST_WAITING:
+            refusal = LogFull(f"the disk does not keep up: {len(self._queue)} records wait for it")
+        if refusal is not None:
+            future.set_exception(_again(refusal))
+            return future
+        self._queue.append((payloads, size, future, companions))
+        self.next_offset += len(payloads)
+        self.waiting = waiting
+        if not self._busy:
+            self._gather(loop)
+        return future
 
     def segments(self) -> list[Segment]:
         """Oldest first; the last is the one being written."""
@@ -130,19 +146,6 @@ class Log:
             self._thread.join()
         self._appender.close()
 
-    def _enqueue(self, payloads: Sequence[bytes], size: int, companions: Sequence[object]) -> asyncio.Future[int]:
-        loop = self._loop or self._start()
-        future = _Stored(loop=loop)
-        if refusal := self._refusal or self._overload(size):
-            future.set_exception(_again(refusal))
-            return future
-        self._queue.append((payloads, size, future, companions))
-        self.next_offset += len(payloads)
-        self.waiting += size
-        if not self._busy:
-            self._gather(loop)
-        return future
-
     def _gather(self, loop: asyncio.AbstractEventLoop) -> None:
         """Not at once: what else this turn of the loop appends belongs in the same commit."""
         self._busy = True
@@ -154,15 +157,12 @@ class Log:
         if now - self._looked > _IDLE_TURN and now - self._begun < _LONGEST_GATHERING:
             self._looked = now
             loop.call_soon(self._hand_over, loop)
-        else:
-            self._work.put(self._take())
-
-    def _overload(self, size: int) -> CannotAppend | None:
-        if self.waiting and self.waiting + size > self._max_waiting:
-            return LogFull(f"the disk does not keep up: {self.waiting} bytes wait for it")
-        if len(self._queue) >= MOST_WAITING:
-            return LogFull(f"the disk does not keep up: {len(self._queue)} records wait for it")
-        return None
+            return
+        items, size = [self._queue.popleft()], 0
+        while self._queue and size < _COMMIT_BYTES:
+            items.append(self._queue.popleft())
+            size += items[-1][1]
+        self._work.put(items)
 
     def _start(self) -> asyncio.AbstractEventLoop:
         self._loop = asyncio.get_running_loop()
@@ -178,7 +178,8 @@ class Log:
         self._busy = False
         if self._queue and self._loop is not None:
             self._gather(self._loop)
-        self._tell_if_drained()
+        if self._drained is not None:
+            self._tell_if_drained(self._drained)
         if self.on_durable is not None:
             self.on_durable(self.durable)
 
@@ -190,36 +191,27 @@ class Log:
             self._refusal = problem
         for _, _, future, _ in waiting:
             future.set_exception(_again(problem))
-        self._tell_if_drained()
+        if self._drained is not None:
+            self._tell_if_drained(self._drained)
         if self.on_failed is not None:
             self.on_failed()
 
-    def _tell_if_drained(self) -> None:
-        if self._drained is not None and not self.waiting and not self._drained.done():
-            self._drained.set_result(None)
+    def _tell_if_drained(self, drained: asyncio.Future[None]) -> None:
+        if not self.waiting and not drained.done():
+            drained.set_result(None)
 
     def _write(self, loop: asyncio.AbstractEventLoop) -> None:
         """The writing thread: it has one commit at a time, so the loop sees a failure before there is another."""
         while (items := self._work.get()) is not None:
-            self._commit(loop, items)
-
-    def _take(self) -> list[_Item]:
-        items, size = [self._queue.popleft()], 0
-        while self._queue and size < _COMMIT_BYTES:
-            items.append(self._queue.popleft())
-            size += items[-1][1]
-        return items
-
-    def _commit(self, loop: asyncio.AbstractEventLoop, items: list[_Item]) -> None:
-        payloads = [payload for item in items for payload in item[0]]
-        companions = [companion for item in items for companion in item[3]]
-        try:
-            self._appender.commit(payloads, companions, self._before_mark)
-        except Exception as problem:
-            known = problem if isinstance(problem, CannotAppend) else LogRefuses(f"the log failed: {problem!r}")
-            loop.call_soon_threadsafe(self._failed, items, known)
-        else:
-            loop.call_soon_threadsafe(self._settled, items)
+            payloads = [payload for item in items for payload in item[0]]
+            companions = [companion for item in items for companion in item[3]]
+            try:
+                self._appender.commit(payloads, companions, self._before_mark)
+            except Exception as problem:
+                known = problem if isinstance(problem, CannotAppend) else LogRefuses(f"the log failed: {problem!r}")
+                loop.call_soon_threadsafe(self._failed, items, known)
+            else:
+                loop.call_soon_threadsafe(self._settled, items)
 
 
 def _again(problem: CannotAppend) -> CannotAppend:

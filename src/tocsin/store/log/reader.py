@@ -8,18 +8,18 @@ from time import monotonic
 from typing import TypeVar
 
 from tocsin.store.errors import CorruptLog, OffsetGone
+from tocsin.store.log.appender import Mark
 from tocsin.store.log.segment import (
     HEADER_SIZE,
     SYNC_SIZE,
     Header,
-    Mark,
     Walk,
+    entry_before,
     read_header,
     read_sync,
     segment_firsts,
     segment_path,
 )
-from tocsin.store.log.sparse_index import entry_before
 
 _CHUNK = 1 << 20
 _Place = tuple[int, int, int]  # a record, the first record of its segment, its byte there

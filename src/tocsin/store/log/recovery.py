@@ -12,21 +12,24 @@ from tocsin.store.log.segment import (
     Header,
     Segment,
     Walk,
+    index_path,
     later_sync,
+    pack_entries,
     read_header,
     segment_firsts,
     segment_path,
+    sparse,
 )
-from tocsin.store.log.sparse_index import index_path, pack_entries, sparse
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A segment as it was found, and how much of it is whole."""
+    """A segment as it was found, and how much of it is whole: the last one may end with zeros that were put ahead."""
 
     segment: Segment
     header: Header
-    whole: int
+    length: int  # of the file, zeros and all
+    torn: int  # bytes after the last whole record, without the zeros
     entries: tuple[Entry, ...]
     problem: str | None
 
@@ -60,10 +63,13 @@ def _examine(path: Path, mark: int, *, last: bool) -> Found:
     for _ in walk:
         pass
     problem = walk.problem or ("the record is not complete" if walk.byte < len(data) else None)
+    torn = len(data[walk.byte :].rstrip(b"\0"))
+    if last and not torn:
+        problem = None
     if problem and not (last and _is_torn(walk, data, mark)):
         raise CorruptLog(path, walk.byte, walk.offset, problem)
     segment = Segment(path, header.first, walk.offset, walk.byte, path.stat().st_mtime)
-    return Found(segment, header, len(data), tuple(sparse(walk.syncs)), problem)
+    return Found(segment, header, len(data), torn, tuple(sparse(walk.syncs)), problem)
 
 
 def _is_torn(walk: Walk, data: bytes, mark: int) -> bool:
@@ -90,8 +96,7 @@ def _repair(torn: Found) -> str:
     with segment.path.open("r+b") as file:
         file.truncate(segment.size)
         os.fsync(file.fileno())
-    lost = torn.whole - segment.size
-    return f"{segment.path}: removed a torn tail of {lost} bytes after record {segment.stop - 1} ({torn.problem})"
+    return f"{segment.path}: removed a torn tail of {torn.torn} bytes after record {segment.stop - 1} ({torn.problem})"
 
 
 def _write_index(found: Found) -> None:

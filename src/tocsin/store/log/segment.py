@@ -1,4 +1,4 @@
-"""One file of the log: a header, then frames.
+"""One file of the log: a header, then frames; and its sparse index.
 
 A frame is a length, a checksum over length and payload, and the payload. A frame of length zero is a *sync frame*: it
 opens each group commit and says which record comes next. A commit is only written when the one before it is on disk,
@@ -6,14 +6,12 @@ so a sync frame proves that all that stands before it was durable once. That tel
 promised, from damage, and lets an index entry be checked.
 """
 
-import mmap
-import os
 import struct
 import zlib
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
 
 from tocsin.store.errors import CorruptLog, NewerFormat
 
@@ -23,24 +21,25 @@ MAX_PAYLOAD = 1 << 28
 
 _HEADER = struct.Struct("<8sHHQ8s")
 _CHECKSUM = struct.Struct("<I")
-_FRAME = struct.Struct("<II")
-_SYNC = struct.Struct("<8sQ")
+FRAME = struct.Struct("<II")
+SYNC = struct.Struct("<8sQ")
 HEADER_SIZE = _HEADER.size + _CHECKSUM.size
-FRAME_SIZE = _FRAME.size
-SYNC_SIZE = _FRAME.size + _SYNC.size
+FRAME_SIZE = FRAME.size
+SYNC_SIZE = FRAME.size + SYNC.size
 
 Entry = tuple[int, int]  # a record, and the byte of the sync frame before it
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
+    """Checksums start from the `seed`, so that what a stranger sends never reads as a frame of ours."""
+
     first: int
     salt: bytes
+    seed: int = field(init=False)
 
-    @property
-    def seed(self) -> int:
-        """Checksums start from it, so that what a stranger sends never reads as a frame of ours."""
-        return int.from_bytes(self.salt[:4], "little")
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", int.from_bytes(self.salt[:4], "little"))
 
     def pack(self) -> bytes:
         body = _HEADER.pack(MAGIC, VERSION, 0, self.first, self.salt)
@@ -78,28 +77,13 @@ def read_header(path: Path, start: bytes) -> Header:
     return Header(first, salt)
 
 
-def pack_commit(header: Header, offset: int, payloads: Iterable[bytes]) -> bytes:
-    """The bytes of one group commit whose first record has that offset."""
-    seed, pack, checksum = header.seed, _FRAME.pack, zlib.crc32
-    parts = [_pack_sync(header, offset)]
-    for payload in payloads:
-        length = len(payload)
-        parts += (pack(length, checksum(payload, seed ^ length)), payload)
-    return b"".join(parts)
-
-
-def _pack_sync(header: Header, offset: int) -> bytes:
-    body = _SYNC.pack(header.salt, offset)
-    return _FRAME.pack(0, zlib.crc32(body, header.seed)) + body
-
-
 def read_sync(header: Header, data: bytes | memoryview, byte: int = 0) -> int | None:
     """What the sync frame at that byte says; None when there is none."""
     if byte < 0 or byte + SYNC_SIZE > len(data):
         return None
-    length, checksum = _FRAME.unpack_from(data, byte)
+    length, checksum = FRAME.unpack_from(data, byte)
     body = bytes(data[byte + FRAME_SIZE : byte + SYNC_SIZE])
-    salt, offset = _SYNC.unpack(body)
+    salt, offset = SYNC.unpack(body)
     whole = length == 0 and salt == header.salt and zlib.crc32(body, header.seed) == checksum
     return int(offset) if whole else None
 
@@ -126,7 +110,7 @@ class Walk:
     def __iter__(self) -> Iterator[memoryview]:
         """The payloads; a buffer that ends inside a frame is no problem by itself."""
         data, seed, size = self._data, self.header.seed, len(self._data)
-        unpack, checksum = _FRAME.unpack_from, zlib.crc32
+        unpack, checksum = FRAME.unpack_from, zlib.crc32
         while self.byte + FRAME_SIZE <= size:
             length, expected = unpack(data, self.byte)
             start = self.byte + FRAME_SIZE
@@ -150,7 +134,7 @@ class Walk:
         """How many bytes the frame it stopped at takes; as far as the buffer tells."""
         if self.byte + FRAME_SIZE > len(self._data):
             return FRAME_SIZE
-        length, _ = _FRAME.unpack_from(self._data, self.byte)
+        length, _ = FRAME.unpack_from(self._data, self.byte)
         return FRAME_SIZE + length if length else SYNC_SIZE
 
     def _pass_sync(self, stop: int) -> bool:
@@ -183,55 +167,36 @@ def expendable(
     return going
 
 
-_MARK = struct.Struct("=QQ")  # the mark and its complement, so that half a write is seen as such
-_ALL = (1 << 64) - 1
-_TRIES = 1000
+# The sparse index beside each segment: where some sync frames stand. A hint only; whoever uses an entry checks it.
+EVERY = 1 << 16
+_ENTRY = struct.Struct("<QQ")
 
 
-def mark_path(directory: Path) -> Path:
-    return directory / "durable"
+def index_path(segment: Path) -> Path:
+    return segment.with_suffix(".idx")
 
 
-class Mark:
-    def __init__(self, path: Path, page: mmap.mmap) -> None:
-        self._path, self._page = path, page
+def sparse(entries: Iterable[Entry], *, after: int = HEADER_SIZE) -> list[Entry]:
+    """Those that lie at least so many bytes apart."""
+    kept: list[Entry] = []
+    for entry in entries:
+        if entry[1] >= after + EVERY:
+            kept.append(entry)
+            after = entry[1]
+    return kept
 
-    @classmethod
-    def create(cls, directory: Path) -> Self:
-        """For the writer. The bytes are written before they are mapped: a full disk must fail here, not as SIGBUS."""
-        path = mark_path(directory)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            if os.fstat(file).st_size < _MARK.size:
-                os.pwrite(file, _MARK.pack(0, _ALL), 0)
-                os.fsync(file)
-            return cls(path, mmap.mmap(file, _MARK.size))
-        finally:
-            os.close(file)
 
-    @classmethod
-    def map(cls, directory: Path) -> Self | None:
-        """For readers; None while there is no log yet."""
-        path = mark_path(directory)
-        try:
-            with path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size < _MARK.size:
-                    return None
-                return cls(path, mmap.mmap(file.fileno(), _MARK.size, access=mmap.ACCESS_READ))
-        except FileNotFoundError:
-            return None
+def pack_entries(entries: Iterable[Entry]) -> bytes:
+    return b"".join(_ENTRY.pack(*entry) for entry in entries)
 
-    def read(self) -> int:
-        for _ in range(_TRIES):
-            mark, complement = _MARK.unpack_from(self._page)
-            if mark ^ complement == _ALL:
-                return int(mark)
-        raise CorruptLog(
-            self._path, 0, 0, "the durable mark is unreadable; with no node running, the file may be removed"
-        )
 
-    def move(self, offset: int) -> None:
-        _MARK.pack_into(self._page, 0, offset, offset ^ _ALL)
-
-    def close(self) -> None:
-        self._page.close()
+def entry_before(segment: Path, offset: int) -> Entry | None:
+    """The last entry at or before that record, unchecked."""
+    try:
+        data = index_path(segment).read_bytes()
+    except FileNotFoundError:
+        return None
+    whole = data[: len(data) - len(data) % _ENTRY.size]
+    entries = list(_ENTRY.iter_unpack(whole))
+    place = bisect_right(entries, offset, key=lambda entry: entry[0])
+    return entries[place - 1] if place else None

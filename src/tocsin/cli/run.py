@@ -1,0 +1,118 @@
+"""`serve`, `up` and `config`: a node alone, the whole platform, and the settings of both."""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tocsin.cli import options
+from tocsin.cli.output import WRONG_USE, console, fail, give, say, until_signalled
+
+if TYPE_CHECKING:
+    from tocsin.broker.settings import Settings
+
+
+application = typer.Typer()
+
+
+@application.command(epilog="Example: tocsin serve --listen 127.0.0.1:8080 --data ./data")
+def serve(
+    listen: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Where to listen.")] = None,
+    port: options.Port = None,
+    data: options.Data = None,
+    config: options.Config = None,
+    extra: options.Setting = None,
+    log: options.SharedLog = None,
+    json: options.Json = False,
+) -> None:
+    """One node alone, without a JVM: it matches by itself. With --log it shares the work with others and with Spark."""
+    import uvloop
+
+    asked = {"listen": listen, "port": port, "data": data, "config": config, "log-shared": log}
+    settings = options.settings_of(extra, **asked, engine="embedded")
+    if settings.log.shared is not None:
+        settings = options.settings_of(extra, **asked, engine="spark")
+    uvloop.run(_serve(settings, json))
+
+
+async def _serve(settings: "Settings", json: bool) -> None:
+    from tocsin.platform.serving import serving
+
+    with until_signalled() as stop, _in_a_sentence():
+        async with serving(settings, say) as node:
+            if json:
+                give({"event": "listening", "url": node.base_url, "node": node.journal.node})
+            doors = "SOAP /broker, CloudEvents /events, API /api/openapi.json"
+            say(f"{node.journal.node} listens on {node.base_url}  ({doors})")
+            await stop.wait()
+            say("draining ...")
+        say(f"stopped; {node.journal.log.durable} records in the log")
+
+
+@application.command(epilog="Example: tocsin up --demo --for 30s")
+def up(
+    demo: Annotated[bool, typer.Option("--demo", help="Publish and consume disaster notifications.")] = False,
+    duration: Annotated[str | None, typer.Option("--for", metavar="30s", help="End after that long.")] = None,
+    port: options.Port = None,
+    data: options.Data = None,
+    engine: Annotated[str | None, typer.Option(help="spark, or embedded.")] = None,
+    config: options.Config = None,
+    extra: options.Setting = None,
+    json: options.Json = False,
+) -> None:
+    """The platform: a broker, and the data pipeline on Spark."""
+    import uvloop
+
+    from tocsin.broker.quantities import duration as seconds_of
+    from tocsin.platform.java import spark_problem
+
+    settings = options.settings_of(extra, port=port, data=data, engine=engine, config=config)
+    try:
+        seconds = None if duration is None else seconds_of(duration)
+    except ValueError:
+        fail(f"--for {duration!r} is not a duration such as 30s or 5m", WRONG_USE)
+    if settings.log.shared is not None:
+        fail("nodes that share a log are started by `tocsin serve`, and Spark by `tocsin pipeline run`", WRONG_USE)
+    if (problem := spark_problem(os.environ)) is not None:
+        fail(problem, WRONG_USE)
+    summary = uvloop.run(_up(settings, demo, seconds))
+    if json:
+        give(summary)
+
+
+async def _up(settings: "Settings", demo: bool, seconds: float | None) -> object:
+    from tocsin.cli.screen import run_platform
+
+    with until_signalled() as stop, _in_a_sentence():
+        return await run_platform(settings, demo=demo, seconds=seconds, stop=stop)
+
+
+@application.command("config", epilog="Example: tocsin config --set delivery-attempts=3")
+def configuration(config: options.Config = None, extra: options.Setting = None, json: options.Json = False) -> None:
+    """Print every setting in force and where it came from: a flag, the environment, the file or the default."""
+    from rich.table import Table
+
+    from tocsin.broker.settings import rows
+
+    found = rows(options.settings_of(extra, config=config))
+    if json:
+        give({name: {"value": value, "origin": origin} for name, value, origin in found})
+        return
+    table = Table("setting", "value", "from")
+    for name, value, origin in found:
+        table.add_row(name, value, origin, style=None if origin == "default" else "bold")
+    console().print(table)
+
+
+@contextlib.contextmanager
+def _in_a_sentence() -> Iterator[None]:
+    """What can be said so is, without a traceback."""
+    from tocsin.store.errors import StoreError
+    from tocsin.wire.addresses import WireError
+
+    try:
+        yield
+    except (StoreError, WireError, OSError) as error:
+        fail(str(error))

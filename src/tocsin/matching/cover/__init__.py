@@ -1,1 +1,0 @@
-"""Covering: whether one filter lets through all that another does."""

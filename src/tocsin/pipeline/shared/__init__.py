@@ -1,0 +1,1 @@
+"""Jobs over a log that nodes share in Kafka; what imports this needs its client."""

@@ -1,0 +1,82 @@
+"""What is in each table. No column's name needs quoting in SQL."""
+
+import pyarrow as pa
+
+_TEXT, _NUMBER, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
+_PLACE = [("node", _TEXT), ("log_offset", _NUMBER), ("item", pa.int32())]
+
+NOTIFICATIONS, MATCHES, HISTORY, QUARANTINE = "notifications", "matches", "history", "quarantine"
+MENDED, SIMULATIONS = "mended", "simulations"
+DELIVERIES = "deliveries"  # blocks of them on their way to the outbox, gone when they are in it
+DAY = "day"  # by which all tables are partitioned: of the time of each row, in UTC
+SCHEMAS = {
+    NOTIFICATIONS: pa.schema(
+        [
+            ("id", _TEXT),
+            *_PLACE,
+            ("time", _TIME),
+            *((name, _TEXT) for name in ("dialect", "producer", "topic", "type")),
+            ("attributes", pa.map_(_TEXT, _TEXT)),
+            ("media_type", _TEXT),
+            ("payload", pa.binary()),
+            ("cause", _TEXT),
+        ]
+    ),
+    MATCHES: pa.schema(
+        [("notification", _TEXT), *_PLACE, ("subscription", _TEXT), ("snapshot", _TEXT), ("time", _TIME)]
+    ),
+    HISTORY: pa.schema(
+        [
+            ("notification", _TEXT),
+            ("subscription", _TEXT),
+            *_PLACE,
+            ("time", _TIME),
+            ("result", _TEXT),
+            ("attempt", pa.int32()),
+            ("detail", _TEXT),
+            ("snapshot", _TEXT),
+        ]
+    ),
+    QUARANTINE: pa.schema(
+        [
+            ("log", _TEXT),
+            ("log_offset", _NUMBER),
+            ("subscription", _TEXT),
+            ("time", _TIME),
+            ("reason", _TEXT),
+            ("record", pa.binary()),
+            ("item", pa.int32()),
+        ]
+    ),
+    MENDED: pa.schema(
+        [("log", _TEXT), ("log_offset", _NUMBER), ("item", pa.int32()), ("subscription", _TEXT), ("time", _TIME)]
+    ),
+    SIMULATIONS: pa.schema(
+        [
+            ("simulation", _TEXT),
+            ("time", _TIME),
+            *((name, _TEXT) for name in ("root", "topic", "protocol")),
+            *((name, _NUMBER) for name in ("notifications", "repetitions", "receivers", "dropped")),
+            ("withheld", pa.decimal128(38, 0)),  # what a million services keep back is longer than 64 bits
+            *((name, _NUMBER) for name in ("hops", "largest_header", "classes")),
+            ("seconds", pa.float64()),
+            ("note", _TEXT),
+        ]
+    ),
+    DELIVERIES: pa.schema([("names", _TEXT), ("deliveries", _NUMBER), ("size", _NUMBER), ("data", pa.binary())]),
+}
+KEPT = (NOTIFICATIONS, MATCHES, HISTORY, QUARANTINE)
+
+
+def as_stored(table: str) -> pa.Schema:
+    """With the column by which the table is partitioned; it is in the files' paths, not in the files."""
+    return SCHEMAS[table].append(pa.field(DAY, pa.date32()))
+
+
+def conformed(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """With nothing in the columns that were not there when the rows were written."""
+    columns = [
+        rows.column(each.name).cast(each.type) if each.name in rows.schema.names else pa.nulls(rows.num_rows, each.type)
+        for each in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
