@@ -54,21 +54,27 @@ def _number(data: str) -> int:
 
 
 async def held_back(node: Node, subscription: Subscription, http: HttpClient, count: int) -> None:
-    """All are there before the first is sent."""
+    """All are accepted before the first is sent."""
     node.engine.deliverer.hold(subscription.id, "test")
     await published(http, node, *range(count))
+
+
+async def released(node: Node, subscription: Subscription, count: int) -> None:
+    """All are matched before the first is sent: accepted they are on disk, and matched a little later."""
+    await wait_until(lambda: node.figures(NODE)["delivery"]["waiting"] == count, "all wait")
+    node.engine.deliverer.release(subscription.id, "test")
 
 
 async def test_the_embedded_engine_sends_what_waits_in_batches(tmp_path: Path, sink: Sink, http: HttpClient) -> None:
     async with running(tmp_path, "embedded") as node:
         made = await grouped(node, sink.url("a"), 4)
         await held_back(node, made, http, 10)
-        node.engine.deliverer.release(made.id, "test")
+        await released(node, made, 10)
         await wait_until(lambda: len(sink.received) == 3, "all are sent")
         assert groups(sink) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
         kinds = {dict(each.headers)["content-type"].partition(";")[0] for each in sink.received}
         assert kinds == {"application/cloudevents-batch+json"}
-        assert node.figures(NODE)["delivery"]["delivered"] == 10
+        await wait_until(lambda: node.figures(NODE)["delivery"]["delivered"] == 10, "all are settled")
 
 
 async def test_the_outbox_is_sent_in_batches_too(tmp_path: Path, sink: Sink, http: HttpClient) -> None:
@@ -78,8 +84,7 @@ async def test_the_outbox_is_sent_in_batches_too(tmp_path: Path, sink: Sink, htt
             made = await grouped(node, sink.url("a"), 4)
             await held_back(node, made, http, 10)
             assert matcher.work() == 10
-            await wait_until(lambda: node.figures(NODE)["delivery"]["waiting"] == 10, "all wait")
-            node.engine.deliverer.release(made.id, "test")
+            await released(node, made, 10)
             await wait_until(lambda: len(sink.received) == 3, "all are sent")
             await wait_until(lambda: matcher.left() == 0, "and cleared")
     assert groups(sink) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
@@ -93,7 +98,7 @@ async def test_one_that_is_refused_is_the_only_dead_letter(tmp_path: Path, sink:
     async with running(tmp_path, "embedded") as node:
         made = await grouped(node, sink.url("a"), 5)
         await held_back(node, made, http, 5)
-        node.engine.deliverer.release(made.id, "test")
+        await released(node, made, 5)
         await wait_until(lambda: node.figures(NODE)["delivery"]["delivered"] == 4, "the others are delivered")
         await node.settlement.save()
         (letter,) = node.dead_letters.page(NODE, 0, 10, made.id)
@@ -120,7 +125,7 @@ async def test_a_batch_is_signed_whole(tmp_path: Path, sink: Sink, http: HttpCli
         await node.consumers.add_secret(NODE, Secret("s", "hmac", KEY, Instant(1)), replace=False)
         made = await grouped(node, sink.url("a"), 3, "s")
         await held_back(node, made, http, 6)
-        node.engine.deliverer.release(made.id, "test")
+        await released(node, made, 6)
         await wait_until(lambda: len(sink.received) == 2, "all are sent")
     ids = {verify(KEY, each.headers, each.body, time.time()) for each in sink.received}
     assert groups(sink) == [[0, 1, 2], [3, 4, 5]] and len(ids) == 2
