@@ -33,6 +33,8 @@ Reason = Literal[
     "unknown-secret",
     "unknown-consent",
     "in-use",
+    "bad-reply-type",  # that a publisher asks replies of
+    "bad-reply",  # not of the type that was asked for
     "over",  # a request that was answered or ended before
     "unknown-name",  # of a topic, category, service or edge of the world
     "bad-world",  # it would contradict itself: a cycle, a service without category

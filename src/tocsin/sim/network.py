@@ -105,6 +105,9 @@ class Network:
     def remembered(self, name: str, key: str, row: Any) -> None:
         self.rows[name][key] = row
 
+    def deliver_later(self, send: Send) -> None:
+        self.clock.after(self._delay(), partial(self._arrive, send))
+
     def reaches(self, send: Send) -> bool:
         return self.machine(send.to) is not None
 
@@ -127,7 +130,7 @@ class Network:
         match effect:
             case Send():
                 self.sent(effect)
-                self.clock.after(self._delay(), partial(self._arrive, effect))
+                self.deliver_later(effect)
             case Deliver(message):
                 self.delivered(name, message)
             case Report():

@@ -1,0 +1,62 @@
+"""What a publication that asks for replies says of them, and the token by which a receiver replies: nobody can reply in
+another's place, and neither side learns the other's address (paper 001 s2.2)."""
+
+import base64
+import hashlib
+import hmac
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from tocsin.model.identity import Instant
+
+_PROOF_BYTES = 12
+LONGEST_TOKEN = 1024
+
+
+class ReplyRequest(Struct, frozen=True, array_like=True):
+    """`view` is the same at every node; `secret` is this node's, and never leaves it.
+
+    `path` leads back to the node that gathers the replies of this one: the nearest before it that keeps state, and
+    behind it those that keep none, up to the one it came from (paper 001 s3.2.2). The publisher's own node has none.
+    """
+
+    view: str
+    type: str
+    until: Instant
+    secret: str = ""
+    path: tuple[str, ...] = ()
+
+
+class Token(NamedTuple):
+    view: str
+    receiver: str
+    proof: str
+
+
+def token_of(request: ReplyRequest, receiver: str) -> str:
+    """Safe in the path of an address."""
+    name = base64.urlsafe_b64encode(receiver.encode()).decode().rstrip("=")
+    return f"{request.view}.{name}.{proof_of(request.secret, receiver)}"
+
+
+def read_token(text: str) -> Token | None:
+    """None for what is none of ours; whether its proof is right, who has the secret can tell."""
+    parts = text.split(".")
+    if len(text) > LONGEST_TOKEN or len(parts) != 3 or not all(parts):
+        return None
+    view, name, proof = parts
+    try:
+        receiver = base64.b64decode(name + "=" * (-len(name) % 4), altchars=b"-_", validate=True).decode()
+    except ValueError:
+        return None
+    return Token(view, receiver, proof)
+
+
+def proof_of(secret: str, receiver: str) -> str:
+    made = hmac.digest(secret.encode(), receiver.encode(), hashlib.sha256)[:_PROOF_BYTES]
+    return base64.urlsafe_b64encode(made).decode().rstrip("=")
+
+
+def is_proven(token: Token, secret: str) -> bool:
+    return hmac.compare_digest(token.proof.encode(), proof_of(secret, token.receiver).encode())
