@@ -13,6 +13,7 @@ from tocsin.broker.interactions.interactions import FORGET_SECONDS
 from tocsin.broker.journal import Follower
 from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node
+from tocsin.broker.reply.harvests import FORGET_SECONDS as FORGET_REPLIES_SECONDS
 from tocsin.broker.settings import Settings
 from tocsin.broker.topics.topics import SAVE_SECONDS
 
@@ -41,10 +42,12 @@ async def open_node(
         await node.semantics.read_ontologies()
         _start(node, foundation.directory)
         await node.dead_letters.offer()
+        node.harvests.start()
         await node.implicit.start()
         async with _background(_works(node, report), report), _shared(node, foundation):
             yield node
         await node.implicit.close()
+        await node.harvests.close()
         await node.registrations.close()
         await node.consumers.close()
         await node.deliverer.drain(DRAIN_SECONDS)
@@ -71,6 +74,7 @@ def _start(node: Node, directory: Directory) -> None:
     ahead = None
     if node.settings.delivery.mode == "direct" and isinstance(node.engine, EmbeddedEngine):
         ahead = Direct(node.journal.waiting, node.engine, node.settlement)
+    unmatched = node.engine.matched_to if isinstance(node.engine, EmbeddedEngine) else node.engine.held_from()
     recent = max(reader.start(), reader.end() - node.settings.limits.dedup_window)
     node.journal.start(
         reader,
@@ -82,6 +86,7 @@ def _start(node: Node, directory: Directory) -> None:
             Follower(accepted=node.topic_counts.arrived),
             node.current_messages.follower(),
             node.mailboxes.follower(),
+            Follower(accepted=node.harvests.follow(node.mailboxes.feeds.wanting), since=unmatched),
             Follower(node.registrations.changed),
             Follower(node.implicit.changed),
             *(() if sharing is None else (sharing.forwarding.follower(),)),
@@ -108,6 +113,7 @@ def _works(node: Node, report: Report) -> list[tuple[float, Work]]:
         (RETAIN_SECONDS, node.retention.retain),
         (HISTORY_SECONDS, node.implicit.forget),
         (FORGET_SECONDS, node.interactions.forget),
+        (FORGET_REPLIES_SECONDS, node.harvests.forget),
         (WARM_SECONDS, lambda: _warm(node, report)),
     ]
     if isinstance(node.engine, OutboxEngine):

@@ -31,6 +31,7 @@ from tocsin.broker.publishing.publishing import Duplicates, Publishing
 from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.resource_properties import ResourceProperties
 from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
@@ -45,6 +46,7 @@ from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
+from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
@@ -57,6 +59,12 @@ class _Sending:
     def __init__(self, on: Foundation) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
+        self.key = world_key(settings.implicit.key_file, directory.store)
+        link = Link(network.to_peers, self.key, now)
+        way = Way(link, network.patience, settings.reply.longest)
+        self.harvests = harvests = Harvests(
+            base_url, directory.journal.node, settings.reply, directory.store, self.key, way, now, on.report
+        )
         self.deliverer = deliverer = Deliverer(
             network.http,
             network.patience,
@@ -67,12 +75,13 @@ class _Sending:
             random=random.Random(),
             together=lambda subscription: consumers.together(subscription),
             dress=lambda delivery: consumers.dress(delivery),
+            heard=harvests.answered,
         )
-        self.engine = engine = _engine(on, deliverer)
+        self.engine = engine = _engine(on, deliverer, harvests)
         suspended = [each.id for each in current if each.state == "suspended"]
         self.failures = FilterFailures(settings.limits.filter_failures, suspended)
         self.settlement = settlement = Settlement(
-            engine, deliverer, directory.outcomes, self.failures, settings.delivery
+            engine, deliverer, directory.outcomes, self.failures, settings.delivery, harvests
         )
         self.notices = EndNotices(deliverer)
         self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
@@ -81,16 +90,16 @@ class _Sending:
         )
 
 
-def _engine(on: Foundation, deliverer: Deliverer) -> EmbeddedEngine | OutboxEngine:
+def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> EmbeddedEngine | OutboxEngine:
     store, lifetime = on.directory.store, on.settings.delivery.lifetime
     if on.settings.engine == "embedded":
         flow = Flow(on.base_url, judge=on.judges.in_loop)
         settled = on.directory.journal.settled if on.settings.delivery.mode == "direct" else None
-        return EmbeddedEngine(flow, store, on.directory.reader, on.judges, deliverer, lifetime, settled)
+        return EmbeddedEngine(flow, store, on.directory.reader, on.judges, deliverer, lifetime, settled, harvests)
     outbox = Outbox.open(on.directory.places.outbox)
     on.stack.callback(outbox.close)
     sharing = on.directory.sharing
-    return OutboxEngine(store, outbox, deliverer, lifetime, None if sharing is None else sharing.forwarding)
+    return OutboxEngine(store, outbox, deliverer, lifetime, None if sharing is None else sharing.forwarding, harvests)
 
 
 class _Subscribing:
@@ -142,6 +151,7 @@ class Node:
         sending = _Sending(on)
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
+        self.harvests = sending.harvests
 
         asked = _Subscribing(on, sending)
         self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension
@@ -159,6 +169,7 @@ class Node:
             topics=asked.topic_space,
             declarations=self.declarations,
             semantics=self.semantics,
+            asking=self.harvests.asking,
         )
         self.topic_counts = TopicCounts(store)
         self.topics = Topics(asked.topic_space, self.topic_counts, standing)
@@ -185,8 +196,8 @@ class Node:
             judge=judges.aside,
         )
         host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
-        key, world_changed = world_key(settings.implicit.key_file, store), self.declarations.world_changed
-        means = Means(store, network.to_peers, key, network.patience, on.report, world_changed)
+        world_changed = self.declarations.world_changed
+        means = Means(store, network.to_peers, sending.key, network.patience, on.report, world_changed, self.harvests)
         self.implicit = implicit = Implicit(host, settings.implicit, means)
         ways = Ways(
             base_url,
@@ -219,6 +230,7 @@ class Node:
     def stop_waiting(self) -> None:
         """Those who wait at a door are answered with what there is, before it is shut."""
         self.mailboxes.stop_waiting()
+        self.harvests.stop_waiting()
         self.implicit.stop_waiting()
 
     def needs_kernels(self) -> bool:

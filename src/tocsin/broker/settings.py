@@ -138,6 +138,20 @@ class ImplicitSettings(Struct, frozen=True):
     retention: Duration = 86_400.0
 
 
+class ReplySettings(Struct, frozen=True):
+    """A node that does not `merge` replies passes each on by itself, and keeps nothing of those of others.
+
+    Replies count for `lifetime` unless the publisher says otherwise, at most for the `longest`; a view that has ended
+    can be seen for the `retention`. So many `views` may be open at once.
+    """
+
+    merge: Annotated[bool, FLAG] = True
+    lifetime: Duration = 3_600.0
+    longest: Duration = 7 * 86_400.0
+    retention: Duration = 3_600.0
+    views: Count = 10_000
+
+
 class PipelineSettings(Struct, frozen=True):
     """Without `tables` they are in the data directory; `tables_options` are those of delta-rs for where they are."""
 
@@ -164,6 +178,7 @@ class Settings(Struct, frozen=True):
     topics: TopicSettings = TopicSettings()
     meaning: MeaningSettings = MeaningSettings()
     implicit: ImplicitSettings = ImplicitSettings()
+    reply: ReplySettings = ReplySettings()
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -19,6 +19,7 @@ from tocsin.wire.answer import Answer
 Prepare = Callable[[Entry], Delivery]
 Settled = Callable[[Entry, Delivery, Outcome], None]
 Dress = Callable[[Delivery], Pairs]
+Heard = Callable[[Delivery, Answer], None]
 _SAID = {status: f"HTTP {status}" for status in range(200, 300)}
 
 
@@ -36,7 +37,8 @@ class Courier:
     """`prepare` makes a delivery of an entry; `dress` gives the headers of one attempt, for consumers that are shown a
     secret or asked for consent: they are never part of the delivery, which is written down when it fails.
 
-    `settled` hears of each outcome; `pause` is called with a lane that does not go on by itself.
+    `settled` hears of each outcome, `heard` of what a consumer says with its answer; `pause` is called with a lane that
+    does not go on by itself.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Courier:
         prepare: Prepare,
         dress: Dress,
         settled: Settled,
+        heard: Heard,
         pause: Callable[[Lane], None],
         now: Callable[[], Instant],
     ) -> None:
@@ -56,6 +59,7 @@ class Courier:
         self._post = client.post
         self._settings, self._timers, self._random = settings, timers, random
         self._prepare, self._dress, self._settled, self._pause, self._now = prepare, dress, settled, pause, now
+        self._heard = heard
         self._closed = False
         self.origins: dict[str, Origin] = {}
         self.counts: dict[Result, int] = {"delivered": 0, "retry": 0, "dead": 0, "dropped": 0}
@@ -180,6 +184,8 @@ class Courier:
         if 200 <= answer.status < 300:
             if origin.breaker.failures:
                 origin.breaker.succeeded()
+            if answer.body and lane.delivery is not None:
+                self._heard(lane.delivery, answer)
             self._settle(lane, "delivered", _SAID[answer.status])
         else:
             self._failed(lane, origin, answer)

@@ -1,7 +1,10 @@
 """Matches notifications and turns each match into a delivery, for the node and for Spark alike."""
 
+from msgspec.structs import replace
+
 from tocsin.flow.addressing import NOTIFIERS, addressed_by
 from tocsin.flow.lifetime import expiry_of
+from tocsin.flow.replies import announced, announced_header, is_soap
 from tocsin.flow.thin import thinned
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, Matched, matches
@@ -25,6 +28,8 @@ UNJUDGED = "its filter could not be evaluated: "
 def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notification, ...]:
     """The notifications of an accepted request; at the door of a notifier they are for its service alone."""
     found = dialects.normalise(record, reading)
+    if record.reply is not None:
+        found = tuple(replace(each, reply=record.reply) for each in found)
     return found if not record.door.startswith(NOTIFIERS) else addressed_by(record.door, found)
 
 
@@ -74,7 +79,12 @@ class Flow:
             told = thinned(notification, form.dialect, self.base_url)
         elif form.graph or form.bindings:
             told = with_meaning(notification, subscription, catalogue or self.catalogue)
+        request = notification.reply
+        if request is not None and not (in_header := is_soap(form.dialect)):
+            told = announced(told, subscription, self.base_url)
         headers, body = customise(told, subscription, self.base_url)
+        if request is not None and in_header:
+            body = announced_header(request, notification, subscription, body, self.base_url)
         return Delivery(
             Match(notification.id, subscription.id),
             notification.at,

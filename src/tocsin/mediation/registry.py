@@ -6,6 +6,8 @@ from importlib import import_module
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import soap
 
+REPLIES = "urn:tocsin:reply"  # the namespace of what is said about replies
+
 
 def _dialect(module: str) -> Dialect:
     found = import_module(f"tocsin.mediation.{module}").DIALECT
@@ -42,6 +44,8 @@ OPERATIONS: Mapping[str, Operation] = {
 # What the tables read from headers, besides WS-Addressing; the name of an id is the same for all dialects.
 HEADERS: soap.Headers = {
     **soap.HEADERS,
+    f"{{{REPLIES}}}ReplyType": ("reply_type", None),
+    f"{{{REPLIES}}}Token": ("reply_token", None),
     **{
         entry.path[-1].clark: (entry.name, None)
         for dialect in DIALECTS

@@ -4,6 +4,7 @@ from msgspec import Struct
 
 from tocsin.model.identity import Instant, MessageId, Pairs
 from tocsin.model.names import QName, Topic
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Position
 
 
@@ -24,7 +25,7 @@ class Notification(Struct, frozen=True):
     type: QName | str | None
     attributes: Pairs
     payload: Payload
-    reply_type: str | None = None
+    reply: ReplyRequest | None = None
     addressee: str = ""  # the one notifier whose service it is for; nobody else sees it
 
     def attribute(self, name: str) -> str | None:

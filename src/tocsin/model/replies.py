@@ -19,6 +19,7 @@ class ReplyRequest(Struct, frozen=True, array_like=True):
 
     `path` leads back to the node that gathers the replies of this one: the nearest before it that keeps state, and
     behind it those that keep none, up to the one it came from (paper 001 s3.2.2). The publisher's own node has none.
+    `onward` is the path that other nodes are told.
     """
 
     view: str
@@ -26,6 +27,10 @@ class ReplyRequest(Struct, frozen=True, array_like=True):
     until: Instant
     secret: str = ""
     path: tuple[str, ...] = ()
+    onward: tuple[str, ...] = ()
+
+    def for_neighbour(self) -> "ReplyRequest":
+        return ReplyRequest(self.view, self.type, self.until, "", self.onward)
 
 
 class Token(NamedTuple):

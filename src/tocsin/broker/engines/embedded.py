@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tocsin.broker.engines.settlement import Waits, made_before, own_lanes, refuse, turn
 from tocsin.broker.journal import Arrival, Follower, matchable
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.lane import LAST_INDEX, SMALL, Entry, Place, weight_of
 from tocsin.flow.addressing import pulled_by
@@ -43,7 +44,7 @@ class EmbeddedEngine:
     """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again.
 
     Who is paused now is held from the beginning, whatever it was at that checkpoint. `settled` is waited for before the
-    log is read, where notifications are matched ahead of the disk.
+    log is read, where notifications are matched ahead of the disk. `harvests` are told of what asks for replies.
     """
 
     def __init__(
@@ -55,9 +56,11 @@ class EmbeddedEngine:
         deliverer: Deliverer,
         lifetime: float | None = None,
         settled: Callable[[], Awaitable[None]] | None = None,
+        harvests: Harvests | None = None,
     ) -> None:
         self._flow, self._store, self._reader, self._judges = flow, store, reader, judges
         self.deliverer, self._lifetime, self._settled = deliverer, lifetime, settled
+        self._harvests = harvests
         self.overload: str | None = None
         self.matched = 0
         self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
@@ -117,6 +120,8 @@ class EmbeddedEngine:
             self.matched += len(found)
             light = len(notification.payload.data) <= SMALL and not notification.attributes
             weight = 0 if light else weight_of(size_of(notification))
+            if notification.reply is not None and self._harvests is not None:
+                self._harvests.forwarded(notification, found, complete=not undecided)
             for subscription in found:
                 offer(Entry(subscription.id, place, (notification, subscription), weight))
             for subscription, reason in undecided:
@@ -180,6 +185,8 @@ class EmbeddedEngine:
     def _progress(self) -> tuple[int, dict[SubscriptionId, Place]]:
         """Never beyond the end of what is on disk: what is matched ahead of it is matched again after a crash."""
         lanes, end = own_lanes(self.deliverer.unsettled()), self._reader.end()
+        if self._harvests is not None and (unwritten := self._harvests.first_unwritten()) is not None:
+            end = min(end, unwritten)
         if self.matched_to > end:
             lanes = {name: min(place, (end - 1, LAST_INDEX)) for name, place in lanes.items()}
         return min(self.matched_to, end), lanes

@@ -13,6 +13,7 @@ from tocsin.broker.declarations.semantics import Semantics
 from tocsin.broker.engines.settlement import Engine
 from tocsin.broker.journal import Arrival, Journal, arrival
 from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.reply.asking import Asked, Asking
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.flow.addressing import NOTIFIERS, PULL_POINTS, door_of, event_for_service, pull_point_of
@@ -94,10 +95,12 @@ class Publishing:
         topics: TopicSpace,
         declarations: Declarations,
         semantics: Semantics,
+        asking: Asking,
     ) -> None:
         self._journal, self._now, self._duplicates = journal, now, duplicates
         self._engine, self._standing, self._mailboxes = engine, standing, mailboxes
         self._topics, self._declarations, self._semantics = topics, declarations, semantics
+        self._asking = asking
         self.accepted: Counter[str] = Counter()  # notifications, by dialect
         self.repeated = 0
 
@@ -116,13 +119,18 @@ class Publishing:
         reading: Reading | None = None,
         *,
         of_notifier: bool = False,
-    ) -> None:
-        """Returns when it is on disk; refuses what cannot be normalised, is not allowed or cannot be stored."""
+        reply: Asked | None = None,
+    ) -> str | None:
+        """Returns when it is on disk, with the view of its replies if it asks for some, as it says or `reply`.
+
+        Refuses what cannot be normalised, is not allowed or cannot be stored.
+        """
         if door.startswith(NOTIFIERS) and not of_notifier:
             raise Refusal("malformed", f"{door[:80]!r} is a notifier's, which takes Publish and Notify of its own")
         if (overload := self._engine.overload or self._mailboxes.overload) is not None:
             raise Refusal("overloaded", f"{overload}; try again a little later")
         if type(reading) is Envelope and (proof := reading.headers.get("security")) is not None:
+            reply = reply or self._asking.asked((), reading)
             body, reading = without_security(body, proof), None
         journal, now = self._journal, self._now()
         pull_point = self._addressee(door) if door.startswith(PULL_POINTS) else None
@@ -136,6 +144,8 @@ class Publishing:
         if (declared.ontologies or declared.liftings) and await self._semantics.check_event_graphs(notifications):
             record = msgspec.structs.replace(record, at=journal.position(), when=self._now())
             notifications = normalise(record)
+        if reply is not None or first.attributes or first.reply is not None or type(reading) is Envelope:
+            record, notifications = self._asking_for_replies(record, notifications, reading, reply, of_notifier)
         key = key_of(notifications, pull_point, caller.name)
         stored = None if key is None else self._duplicates.first(key, now)
         if repeats := stored is not None:
@@ -150,6 +160,31 @@ class Publishing:
             raise journal.refusal(problem) from None
         if not repeats:
             self.accepted[dialect] += len(notifications)
+        if record.reply is None:
+            return None
+        return self._asking.view_of(Position(journal.node, stored.result())) if not record.reply.path else None
+
+    def _asking_for_replies(
+        self,
+        record: Accepted,
+        notifications: tuple[Notification, ...],
+        reading: Reading | None,
+        asked: Asked | None,
+        of_notifier: bool,
+    ) -> tuple[Accepted, tuple[Notification, ...]]:
+        """What a notifier or another node passes on has its view already; a publisher's begins here."""
+        first = notifications[0]
+        if of_notifier:
+            request = self._asking.told_service(first)
+        elif first.reply is not None:
+            request = self._asking.passed_on(first.reply)
+        else:
+            asked = asked or self._asking.asked(notifications, reading)
+            request = asked and self._asking.request(asked, record.at, record.when, notifications)
+        if not request:
+            return record, notifications
+        made = msgspec.structs.replace(record, reply=request)
+        return made, tuple(msgspec.structs.replace(each, reply=request) for each in notifications)
 
     def _check(self, caller: Caller, notifications: Sequence[Notification], pull_point: str | None) -> None:
         if not notifications[0].addressee and self._topics.restricts:

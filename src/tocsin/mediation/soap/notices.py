@@ -283,7 +283,7 @@ class EnvelopeMemo:
         From the second message on: who speaks once may never speak again, and should push nobody out. Who proves who
         it is in the envelope is asked again each time; content topics are where messages differ.
         """
-        if "security" in envelope.headers or CONTENT_TOPIC in dict(read.attributes):
+        if "security" in envelope.headers or "reply_type" in envelope.headers or CONTENT_TOPIC in dict(read.attributes):
             return
         like = hash((record.door, record.body[: record.body.find(_ID)], read.producer, read.topic))
         if like in self._once:

@@ -26,22 +26,34 @@ def relay_of(node: str) -> str:
 # From the dispatcher of the node
 
 
-class Opened(Struct, frozen=True):
-    """A publication that asks for replies is here. Forwarding is complete when all sources it `awaits` are."""
-
-    request: ReplyRequest
-    owner: str | None = None
-    topic: str = ""
-    awaits: tuple[str, ...] = (OWN,)
-
-
 class Forwarded(Struct, frozen=True):
-    """To so many receivers of this node, and to these other nodes. Said again it stands in place of the first."""
+    """To so many receivers of this node, and to these other nodes. Said again it stands in place of the first.
+
+    `at` is the record that was forwarded; all of it went to one `receiver`, where that is named.
+    """
 
     receivers: int
     children: tuple[str, ...] = ()
     complete: bool = True
     source: str = OWN
+    at: int = -1
+    receiver: str = ""
+
+
+class Opened(Struct, frozen=True):
+    """A publication that asks for replies is here. Forwarding is complete when all sources it `awaits` are.
+
+    `forwarded` is what is known of that from the first. One that is `spread` by others than dispatchers has its
+    receivers counted at its root, and each reply goes there by itself.
+    """
+
+    request: ReplyRequest
+    owner: str | None = None
+    topic: str = ""
+    message: str = ""
+    awaits: tuple[str, ...] = (OWN,)
+    forwarded: tuple[Forwarded, ...] = ()
+    spread: bool = False
 
 
 class NotReached(Struct, frozen=True):
@@ -74,14 +86,14 @@ class Dropped(Struct, frozen=True):
 # From the publisher, or from the node before
 
 
-class Look(Struct, frozen=True):
+class Look(Struct, frozen=True, tag=True):
     """A partial view is asked for; who has to ask others waits so long for them, in nanoseconds."""
 
     number: int
     wait: int = 0
 
 
-class Terminate(Struct, frozen=True):
+class Terminate(Struct, frozen=True, tag=True):
     """Nothing counts that comes later; who has to tell others waits so long for what they have, in nanoseconds."""
 
     grace: int = 0
@@ -106,19 +118,19 @@ class Report(Struct, frozen=True, array_like=True):
     histogram: Histogram
 
 
-class Reported(Struct, frozen=True):
+class Reported(Struct, frozen=True, tag=True):
     by: str
     report: Report
 
 
-class Single(Struct, frozen=True):
+class Single(Struct, frozen=True, tag=True):
     """One reply, of a node that does not merge them; None: a receiver that was not reached."""
 
     by: str
     value: str | None
 
 
-class Told(Struct, frozen=True):
+class Told(Struct, frozen=True, tag=True):
     """What a node that does not merge replies knows of its own receivers, and whom else it asked to look."""
 
     by: str
@@ -128,7 +140,7 @@ class Told(Struct, frozen=True):
     complete: bool
 
 
-class Declined(Struct, frozen=True):
+class Declined(Struct, frozen=True, tag=True):
     """That node had the publication before, or never got it: nobody waits for it here."""
 
     by: str

@@ -1,0 +1,94 @@
+"""What is made of a publication that asks for replies when it is accepted: its view, and the secret of its tokens."""
+
+import hashlib
+import hmac
+from collections.abc import Callable, Sequence
+
+from tocsin.broker.quantities import DURATION
+from tocsin.broker.settings import ReplySettings
+from tocsin.flow.replies import TYPE, VIEW, WITHIN
+from tocsin.mediation.dialects import Reading
+from tocsin.mediation.soap.soap import Envelope
+from tocsin.mediation.ws import reply_messages
+from tocsin.model.identity import Instant, after
+from tocsin.model.notification import Notification
+from tocsin.model.records import Position
+from tocsin.model.refusal import Refusal
+from tocsin.model.replies import ReplyRequest
+from tocsin.model.reply_types import reply_type
+
+Asked = tuple[str, str]  # the type of replies, and for how long
+
+
+class Asking:
+    """`views` is how many are open. All that is made is a function of the node's key, so that it is the same again."""
+
+    def __init__(self, base_url: str, key: bytes, settings: ReplySettings, views: Callable[[], int]) -> None:
+        self._base_url, self._key, self._settings, self._views = base_url, key, settings, views
+
+    def view_of(self, at: Position) -> str:
+        return self._mac(f"view {at.node} {at.offset}")
+
+    def view_of_message(self, message: str) -> str:
+        return self._mac(f"message {message}")
+
+    def asked(self, notifications: Sequence[Notification], reading: Reading | None) -> Asked | None:
+        """Of a publisher: in an attribute of its event, or in a header of its message."""
+        if type(reading) is Envelope:
+            return reply_messages.asked(reading)
+        for each in notifications:
+            if each.attributes and (found := each.attribute(TYPE)) is not None:
+                return found, each.attribute(WITHIN) or ""
+        return None
+
+    def request(self, asked: Asked, at: Position, now: Instant, notifications: Sequence[Notification]) -> ReplyRequest:
+        """Of what is published here."""
+        if len(notifications) > 1:
+            raise Refusal("bad-reply-type", "a message that asks for replies is published alone")
+        return self.begun(asked, self.view_of(at), now)
+
+    def begun(self, asked: Asked, view: str, now: Instant) -> ReplyRequest:
+        reply_type(asked[0])
+        if self._views() >= self._settings.views:
+            raise Refusal(
+                "overloaded", f"{self._settings.views} views of replies are open; terminate some, or try later"
+            )
+        until = after(now, self._seconds(asked[1]))
+        return ReplyRequest(view, asked[0], until, self._secret(view), (), (self._base_url,))
+
+    def passed_on(self, request: ReplyRequest) -> ReplyRequest:
+        """Of what another node published, or passed on."""
+        here = self._base_url
+        onward = (here,) if self._settings.merge or not request.path else (*request.path, here)
+        return ReplyRequest(request.view, request.type, request.until, self._secret(request.view), request.path, onward)
+
+    def told_service(self, notification: Notification) -> ReplyRequest | None:
+        """Of what a notifier tells its service: replies go to the node of the message's root."""
+        view, type_ = notification.attribute(VIEW), notification.attribute(TYPE)
+        if view is None or type_ is None:
+            return None
+        name, until, node = view.split(" ", 2)
+        path = () if node == self._base_url else (node,)
+        return ReplyRequest(name, type_, Instant(int(until)), self._secret(name), path, (self._base_url,))
+
+    def for_notifiers(self, request: ReplyRequest) -> tuple[tuple[str, str], ...]:
+        """The attributes by which a message of the world carries it."""
+        return (TYPE, request.type), (VIEW, f"{request.view} {request.until} {self._base_url}")
+
+    def _seconds(self, text: str) -> float:
+        if not text:
+            return self._settings.lifetime
+        try:
+            seconds = float(DURATION.read(text))
+        except ValueError:
+            raise Refusal("bad-reply-type", f"{text[:40]!r} is no time to wait for replies; write 30s or 10m") from None
+        if not 0 < seconds <= self._settings.longest:
+            longest = DURATION.write(self._settings.longest)
+            raise Refusal("bad-reply-type", f"replies are taken for {longest} at most here, not {text[:40]}")
+        return seconds
+
+    def _secret(self, view: str) -> str:
+        return self._mac(f"secret {view}")
+
+    def _mac(self, text: str) -> str:
+        return hmac.digest(self._key, text.encode(), hashlib.sha256)[:16].hex()

@@ -1,0 +1,49 @@
+"""Replies in SOAP: the header by which a notification says how it may be replied to, and the operation that does it."""
+
+from tocsin.markup import xml
+from tocsin.markup.xml import Element
+from tocsin.mediation.operations import Context, Reply
+from tocsin.mediation.registry import REPLIES
+from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.soap import Envelope
+from tocsin.model.refusal import Refusal
+
+NAMESPACE = REPLIES
+OPERATION = f"{{{NAMESPACE}}}Reply"  # with one Value
+_NS = NAMESPACE.encode()
+
+
+def announced(body: bytes, address: str, token: str, reply_type: str, wsa: str | None) -> bytes:
+    """A notification as it is sent, with one more header (paper 001 s2.2 step 4)."""
+    echo = b'<r:Token xmlns:r="%b">%b</r:Token>' % (_NS, xml.text(token))
+    block = b'<r:ReplyTo xmlns:r="%b"><r:ReplyType>%b</r:ReplyType><r:Endpoint>%b</r:Endpoint></r:ReplyTo>' % (
+        _NS,
+        xml.text(reply_type),
+        soap.reference_content(address, echo, wsa),
+    )
+    head, between, rest = body.partition(soap.BETWEEN)
+    return b"".join((head, block, between, rest))
+
+
+def asked(envelope: Envelope) -> tuple[str, str] | None:
+    """The reply type that a publisher asks for, and for how long."""
+    found = envelope.headers.get("reply_type")
+    return None if found is None else ((found.text or "").strip(), found.get("for", ""))
+
+
+def token_and_value(envelope: Envelope, name: str) -> tuple[str, str]:
+    """`name` is the token in the address, empty where it is echoed in a header alone."""
+    assert envelope.content is not None
+    values: list[Element] = list(envelope.content.iterchildren(f"{{{NAMESPACE}}}Value"))
+    if len(values) != 1:
+        raise Refusal("malformed", f"a Reply has one Value of {NAMESPACE}, not {len(values)}")
+    echoed = envelope.headers.get("reply_token")
+    token = name or ("" if echoed is None else (echoed.text or "").strip())
+    if not token:
+        raise Refusal("malformed", "whom to reply to says the address of the notification's ReplyTo, or its Token")
+    return token, "".join(map(str, values[0].itertext()))
+
+
+def counted(context: Context) -> Reply:
+    content = b'<r:ReplyResponse xmlns:r="%b"/>' % _NS
+    return soap.reply(context, f"{NAMESPACE}:ReplyResponse", content)
