@@ -72,9 +72,7 @@ async def get_view(
     return Answer(d.ViewDocument.of(view, met), _ONCE)
 
 
-@views.get(
-    "/{id}/stream", says="Server-Sent Events: the view, again whenever it changes", returns=STREAM, head=False
-)
+@views.get("/{id}/stream", says="Server-Sent Events: the view, again whenever it changes", returns=STREAM, head=False)
 async def stream_view(node: Node, caller: Caller, id: Name) -> EventStream:
     await node.harvests.view(caller, id)
     return EventStream(_changes(node, caller, id))
