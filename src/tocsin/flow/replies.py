@@ -11,10 +11,8 @@ from tocsin.mediation.dialects import BY_NAME
 from tocsin.mediation.ws.reply_messages import announced as announced_in_soap
 from tocsin.model.notification import Notification
 from tocsin.model.paths import REPLIES, SOAP_REPLIES
-from tocsin.model.replies import ReplyRequest, token_of
+from tocsin.model.replies import REPLY_FOR, REPLY_TO, REPLY_TYPE, REPLY_VIEW, ReplyRequest, token_of
 from tocsin.model.subscription import Subscription
-
-TYPE, TO, WITHIN, VIEW = "replytype", "replyto", "replyfor", "replyview"
 
 
 def receiver_of(notification: Notification, subscription: str) -> str:
@@ -32,8 +30,8 @@ def announced(notification: Notification, subscription: Subscription, base_url: 
     assert notification.reply is not None
     token = token_of(notification.reply, receiver_of(notification, subscription.id))
     told = as_event(notification) if subscription.form.dialect == cloudevents.NAME else notification
-    own = {TO: f"{base_url}{REPLIES}/{token}", TYPE: notification.reply.type}
-    kept = {name: value for name, value in told.attributes if name not in (WITHIN, VIEW)}
+    own = {REPLY_TO: f"{base_url}{REPLIES}/{token}", REPLY_TYPE: notification.reply.type}
+    kept = {name: value for name, value in told.attributes if name not in (REPLY_FOR, REPLY_VIEW)}
     return replace(told, attributes=tuple(sorted((kept | own).items())))
 
 

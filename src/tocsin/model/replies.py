@@ -10,6 +10,8 @@ from msgspec import Struct
 
 from tocsin.model.identity import Instant
 
+# The attributes of a notification by which a publisher asks for replies, and a receiver is told where to reply
+REPLY_TYPE, REPLY_FOR, REPLY_TO, REPLY_VIEW = "replytype", "replyfor", "replyto", "replyview"
 _PROOF_BYTES = 12
 LONGEST_TOKEN = 1024
 

@@ -130,7 +130,6 @@ class Publishing:
         if (overload := self._engine.overload or self._mailboxes.overload) is not None:
             raise Refusal("overloaded", f"{overload}; try again a little later")
         if type(reading) is Envelope and (proof := reading.headers.get("security")) is not None:
-            reply = reply or self._asking.asked((), reading)
             body, reading = without_security(body, proof), None
         journal, now = self._journal, self._now()
         pull_point = self._addressee(door) if door.startswith(PULL_POINTS) else None
@@ -144,8 +143,8 @@ class Publishing:
         if (declared.ontologies or declared.liftings) and await self._semantics.check_event_graphs(notifications):
             record = msgspec.structs.replace(record, at=journal.position(), when=self._now())
             notifications = normalise(record)
-        if reply is not None or first.attributes or first.reply is not None or type(reading) is Envelope:
-            record, notifications = self._asking_for_replies(record, notifications, reading, reply, of_notifier)
+        if first.attributes or len(notifications) > 1 or reply is not None or first.reply is not None:
+            record, notifications = self._asking_for_replies(record, notifications, reply, of_notifier)
         key = key_of(notifications, pull_point, caller.name)
         stored = None if key is None else self._duplicates.first(key, now)
         if repeats := stored is not None:
@@ -168,7 +167,6 @@ class Publishing:
         self,
         record: Accepted,
         notifications: tuple[Notification, ...],
-        reading: Reading | None,
         asked: Asked | None,
         of_notifier: bool,
     ) -> tuple[Accepted, tuple[Notification, ...]]:
@@ -179,7 +177,7 @@ class Publishing:
         elif first.reply is not None:
             request = self._asking.passed_on(first.reply)
         else:
-            asked = asked or self._asking.asked(notifications, reading)
+            asked = asked or self._asking.asked(notifications)
             request = asked and self._asking.request(asked, record.at, record.when, notifications)
         if not request:
             return record, notifications

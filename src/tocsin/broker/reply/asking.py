@@ -6,15 +6,11 @@ from collections.abc import Callable, Sequence
 
 from tocsin.broker.quantities import DURATION
 from tocsin.broker.settings import ReplySettings
-from tocsin.flow.replies import TYPE, VIEW, WITHIN
-from tocsin.mediation.dialects import Reading
-from tocsin.mediation.soap.soap import Envelope
-from tocsin.mediation.ws import reply_messages
 from tocsin.model.identity import Instant, after
 from tocsin.model.notification import Notification
 from tocsin.model.records import Position
 from tocsin.model.refusal import Refusal
-from tocsin.model.replies import ReplyRequest
+from tocsin.model.replies import REPLY_FOR, REPLY_TYPE, REPLY_VIEW, ReplyRequest
 from tocsin.model.reply_types import reply_type
 
 Asked = tuple[str, str]  # the type of replies, and for how long
@@ -32,13 +28,11 @@ class Asking:
     def view_of_message(self, message: str) -> str:
         return self._mac(f"message {message}")
 
-    def asked(self, notifications: Sequence[Notification], reading: Reading | None) -> Asked | None:
-        """Of a publisher: in an attribute of its event, or in a header of its message."""
-        if type(reading) is Envelope:
-            return reply_messages.asked(reading)
+    def asked(self, notifications: Sequence[Notification]) -> Asked | None:
+        """By a publisher, as its message says."""
         for each in notifications:
-            if each.attributes and (found := each.attribute(TYPE)) is not None:
-                return found, each.attribute(WITHIN) or ""
+            if each.attributes and (found := each.attribute(REPLY_TYPE)) is not None:
+                return found, each.attribute(REPLY_FOR) or ""
         return None
 
     def request(self, asked: Asked, at: Position, now: Instant, notifications: Sequence[Notification]) -> ReplyRequest:
@@ -64,7 +58,7 @@ class Asking:
 
     def told_service(self, notification: Notification) -> ReplyRequest | None:
         """Of what a notifier tells its service: replies go to the node of the message's root."""
-        view, type_ = notification.attribute(VIEW), notification.attribute(TYPE)
+        view, type_ = notification.attribute(REPLY_VIEW), notification.attribute(REPLY_TYPE)
         if view is None or type_ is None:
             return None
         name, until, node = view.split(" ", 2)
@@ -73,7 +67,7 @@ class Asking:
 
     def for_notifiers(self, request: ReplyRequest) -> tuple[tuple[str, str], ...]:
         """The attributes by which a message of the world carries it."""
-        return (TYPE, request.type), (VIEW, f"{request.view} {request.until} {self._base_url}")
+        return (REPLY_TYPE, request.type), (REPLY_VIEW, f"{request.view} {request.until} {self._base_url}")
 
     def _seconds(self, text: str) -> float:
         if not text:

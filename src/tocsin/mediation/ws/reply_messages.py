@@ -25,12 +25,6 @@ def announced(body: bytes, address: str, token: str, reply_type: str, wsa: str |
     return b"".join((head, block, between, rest))
 
 
-def asked(envelope: Envelope) -> tuple[str, str] | None:
-    """The reply type that a publisher asks for, and for how long."""
-    found = envelope.headers.get("reply_type")
-    return None if found is None else ((found.text or "").strip(), found.get("for", ""))
-
-
 def token_and_value(envelope: Envelope, name: str) -> tuple[str, str]:
     """`name` is the token in the address, empty where it is echoed in a header alone."""
     assert envelope.content is not None
