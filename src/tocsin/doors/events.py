@@ -1,7 +1,7 @@
 """`/events`: CloudEvents over HTTP."""
 
 from tocsin.doors.gate import Gate
-from tocsin.doors.views import viewed
+from tocsin.doors.views import place_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.faults import problem
 from tocsin.model.identity import Pairs
@@ -28,7 +28,7 @@ class EventsDoor:
         except Refusal as refusal:
             await send_reply(send, problem(refusal))
         else:
-            await (send_accepted(send) if view is None else send_reply(send, viewed(view, node.base_url)))
+            await send_accepted(send, b"" if view is None else place_of(view, node.base_url).encode())
 
 
 def _chosen(scope: Scope) -> Pairs:

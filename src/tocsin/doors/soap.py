@@ -40,6 +40,8 @@ class SoapDoor:
             reply = await self.handle(scope, body, receive)
         if reply is None:
             await send_accepted(send)
+        elif reply.status == 202 and not reply.body:
+            await send_accepted(send, dict(reply.headers).get("Location", "").encode())
         else:
             await send_reply(send, reply)
 
@@ -57,8 +59,10 @@ class SoapDoor:
                 return await self._message(path, scope, body, reading, receive)
             node, dialect = self._node, reading.dialect
             caller = NODE if self._gate.is_open else self._gate.caller(scope)
-            await node.publishing.publish(caller, path, dialect, (), body, reading)
-            return dialects.acknowledged(reading, dialect, node.base_url) if dialect in dialects.ANSWERED else None
+            view = await node.publishing.publish(caller, path, dialect, (), body, reading)
+            if view is None and dialect not in dialects.ANSWERED:
+                return None
+            return _answered(view, dialects.acknowledged(reading, dialect, node.base_url), node.base_url)
         except Refusal as refusal:
             return self._refuse(_guess(scope, body), scope, refusal)
 
@@ -81,8 +85,7 @@ class SoapDoor:
             if isinstance(heard.request, Publish):
                 dialect = heard.context.dialect
                 view = await node.publishing.publish(caller, path, dialect, (), body, reading)
-                answered = dialects.acknowledged(reading, dialect, node.base_url)
-                return answered if view is None else viewed(view, node.base_url, answered)
+                return _answered(view, dialects.acknowledged(reading, dialect, node.base_url), node.base_url)
             work = operate(node, caller, _about(path, heard.request), when)
             answer = await (while_connected(receive, work) if isinstance(heard.request, Pull) else work)
             return dialects.answer(heard.context, answer, node.base_url)
@@ -103,7 +106,7 @@ class SoapDoor:
             asked = (said, header(scope, b"tocsin-reply-for")) if said else None
             caller = self._gate.caller(scope)
             view = await self._node.publishing.publish(caller, path, dialect, headers, body, reply=asked)
-            return None if view is None else viewed(view, self._node.base_url)
+            return _answered(view, None, self._node.base_url)
         dialect = reading.dialect if isinstance(reading, Recalled) else dialects.event_dialect(reading)
         try:
             envelope = None if isinstance(reading, Recalled) else reading
@@ -111,8 +114,7 @@ class SoapDoor:
             view = await self._node.publishing.publish(caller, path, dialect, (), body, reading)
         except Refusal as refusal:
             return self._refuse(reading.context(dialect), scope, refusal)
-        answered = dialects.acknowledged(reading, dialect, self._node.base_url)
-        return answered if view is None else viewed(view, self._node.base_url, answered)
+        return _answered(view, dialects.acknowledged(reading, dialect, self._node.base_url), self._node.base_url)
 
     def _refuse(self, context: Context, scope: Scope, refusal: Refusal) -> Reply:
         if "json" in header(scope, b"content-type"):
@@ -120,6 +122,10 @@ class SoapDoor:
         if scope["path"].startswith(onvif.DOOR):
             context = replace(context, faults=onvif.NAME)
         return dialects.fault(context, refusal, now())
+
+
+def _answered(view: str | None, answer: Reply | None, base_url: str) -> Reply | None:
+    return answer if view is None else viewed(view, base_url, answer)
 
 
 def _resource(path: str) -> str:

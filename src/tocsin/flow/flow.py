@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from tocsin.flow.addressing import NOTIFIERS, addressed_by
 from tocsin.flow.lifetime import expiry_of
-from tocsin.flow.replies import announced, announced_header, is_soap
+from tocsin.flow.replies import customised
 from tocsin.flow.thin import thinned
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, Matched, matches
@@ -79,12 +79,10 @@ class Flow:
             told = thinned(notification, form.dialect, self.base_url)
         elif form.graph or form.bindings:
             told = with_meaning(notification, subscription, catalogue or self.catalogue)
-        request = notification.reply
-        if request is not None and not (in_header := is_soap(form.dialect)):
-            told = announced(told, subscription, self.base_url)
-        headers, body = customise(told, subscription, self.base_url)
-        if request is not None and in_header:
-            body = announced_header(request, notification, subscription, body, self.base_url)
+        if (request := notification.reply) is None:
+            headers, body = customise(told, subscription, self.base_url)
+        else:
+            headers, body = customised(request, notification, told, subscription, self.base_url)
         return Delivery(
             Match(notification.id, subscription.id),
             notification.at,

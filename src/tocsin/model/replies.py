@@ -14,6 +14,7 @@ from tocsin.model.identity import Instant
 REPLY_TYPE, REPLY_FOR, REPLY_TO, REPLY_VIEW = "replytype", "replyfor", "replyto", "replyview"
 _PROOF_BYTES = 12
 LONGEST_TOKEN = 1024
+_ENCODED = "~"
 
 
 class ReplyRequest(Struct, frozen=True, array_like=True):
@@ -42,8 +43,12 @@ class Token(NamedTuple):
 
 
 def token_of(request: ReplyRequest, receiver: str) -> str:
-    """Safe in the path of an address."""
-    name = base64.urlsafe_b64encode(receiver.encode()).decode().rstrip("=")
+    """Safe in the path of an address and in XML. Most receivers are named so that they need not be encoded."""
+    name = (
+        receiver
+        if receiver.isascii() and receiver.isalnum()
+        else _ENCODED + base64.urlsafe_b64encode(receiver.encode()).decode()
+    )
     return f"{request.view}.{name}.{proof_of(request.secret, receiver)}"
 
 
@@ -53,16 +58,17 @@ def read_token(text: str) -> Token | None:
     if len(text) > LONGEST_TOKEN or len(parts) != 3 or not all(parts):
         return None
     view, name, proof = parts
+    if not name.startswith(_ENCODED):
+        return Token(view, name, proof)
     try:
-        receiver = base64.b64decode(name + "=" * (-len(name) % 4), altchars=b"-_", validate=True).decode()
+        return Token(view, base64.b64decode(name[1:], altchars=b"-_", validate=True).decode(), proof)
     except ValueError:
         return None
-    return Token(view, receiver, proof)
 
 
 def proof_of(secret: str, receiver: str) -> str:
-    made = hmac.digest(secret.encode(), receiver.encode(), hashlib.sha256)[:_PROOF_BYTES]
-    return base64.urlsafe_b64encode(made).decode().rstrip("=")
+    """A keyed hash: as good as an HMAC, in half the time."""
+    return hashlib.blake2b(receiver.encode(), digest_size=_PROOF_BYTES, key=secret.encode()).hexdigest()
 
 
 def is_proven(token: Token, secret: str) -> bool:

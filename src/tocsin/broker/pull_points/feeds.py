@@ -10,7 +10,7 @@ from tocsin.broker.engines.embedded import size_of
 from tocsin.broker.journal import matchable
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import with_meaning
-from tocsin.flow.replies import announced, is_soap
+from tocsin.flow.replies import announced
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.judge import Undecided
@@ -230,8 +230,6 @@ class Feeds:
 def _told(said: Notification, subscription: Subscription, known: Catalogue, base_url: str) -> Notification | Exception:
     """Whatever cannot be written for one of them is not to stop the others."""
     try:
-        told = with_meaning(said, subscription, known)
-        asks = said.reply is not None and not is_soap(subscription.form.dialect)
-        return announced(told, subscription, base_url) if asks else told
+        return announced(with_meaning(said, subscription, known), subscription, base_url)
     except Exception as problem:
         return problem

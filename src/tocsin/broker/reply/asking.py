@@ -1,7 +1,6 @@
 """What is made of a publication that asks for replies when it is accepted: its view, and the secret of its tokens."""
 
 import hashlib
-import hmac
 from collections.abc import Callable, Sequence
 
 from tocsin.broker.quantities import DURATION
@@ -20,7 +19,8 @@ class Asking:
     """`views` is how many are open. All that is made is a function of the node's key, so that it is the same again."""
 
     def __init__(self, base_url: str, key: bytes, settings: ReplySettings, views: Callable[[], int]) -> None:
-        self._base_url, self._key, self._settings, self._views = base_url, key, settings, views
+        self._base_url, self._settings, self._views = base_url, settings, views
+        self._key = hashlib.sha256(key).digest()
 
     def view_of(self, at: Position) -> str:
         return self._mac(f"view {at.node} {at.offset}")
@@ -85,4 +85,4 @@ class Asking:
         return self._mac(f"secret {view}")
 
     def _mac(self, text: str) -> str:
-        return hmac.digest(self._key, text.encode(), hashlib.sha256)[:16].hex()
+        return hashlib.blake2b(text.encode(), digest_size=16, key=self._key).hexdigest()

@@ -50,6 +50,7 @@ from tocsin.wire.answer import Answer
 MAILBOXES, SPREAD = "mailboxes", "dissemination"  # sources of forwarding, besides the engine
 LOOK_SECONDS = 1.0  # between two looks at the nodes behind, while somebody waits
 FORGET_SECONDS = 60.0
+FLUSH_SECONDS = 0.1  # that new harvesters wait for others to be written with
 _KEPT = 86_400 * SECOND  # ids of letters
 _decode_reply = msgspec.json.Decoder(dict[str, Any]).decode
 Neighbour = Callable[[Subscription], str | None]
@@ -101,6 +102,8 @@ class Harvests:
         self._tasks: set[asyncio.Task[None]] = set()
         self._gathered: dict[int, Forwarded] = {}
         self._unwritten: dict[str, int] = {}  # views whose harvester is on its way to the disk, by their record
+        self._opening: list[tuple[str, Opened | NotReached]] = []
+        self._flushing: asyncio.TimerHandle | None = None
         self._looked: dict[str, int] = {}
         self._replied: list[Outcome] = []
         self._resume()
@@ -116,6 +119,7 @@ class Harvests:
             self._wake(view)
 
     async def close(self) -> None:
+        self._flush()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -186,25 +190,45 @@ class Harvests:
             tuple(told),
             spread=bool(service),
         )
-        if self._family.harvester(request.view) is None:
+        if self._family.harvester(request.view) is None and request.view not in self._unwritten:
             self._unwritten[request.view] = offset
             self._roots += not request.path
         name = harvester_of(request.view, self._base_url)
-        self.runtime.post(name, opened)
+        self._opening.append((name, opened))
         if missing:
-            self.runtime.post(name, NotReached(service, "its service has no subscription that takes it"))
+            self._opening.append((name, NotReached(service, "its service has no subscription that takes it")))
+        if self._flushing is None:
+            self._flushing = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+
+    def _flush(self) -> None:
+        """Many are written at once: until then the log has them."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            self._flushing = None
+        opening, self._opening = self._opening, []
+        for name, message in opening:
+            self.runtime.post(name, message)
+
+    async def _known(self, view: str) -> Harvester | None:
+        """Also one that is just being opened."""
+        if view in self._unwritten:
+            self._flush()
+            await self.runtime.take([])
+        return self._family.harvester(view)
 
     def offered(self, delivery: Delivery) -> None:
         """By Spark, of what it matched: who it is for is seen as it passes (paper 001 s5.1)."""
         found = self.by_record.get(delivery.at.offset)
         if found is not None and not found.receiver:
             source = f"{OWN} {delivery.match.subscription}"
+            self._flush()
             self.runtime.post(
                 harvester_of(found.view, self._base_url), Forwarded(1, (), True, source, delivery.at.offset)
             )
 
     def matched(self, end: int) -> None:
         """By Spark: all before that record has passed."""
+        self._flush()
         for offset in [each for each in self._watched if each < end]:
             name = harvester_of(self._watched.pop(offset), self._base_url)
             self.runtime.post(name, Forwarded(0, (), True, OWN, offset))
@@ -218,27 +242,22 @@ class Harvests:
         """A delivery that was given up."""
         found = self.by_record.get(outcome.at.offset)
         if found is not None:
+            self._flush()
             receiver = found.receiver or outcome.match.subscription
             self.runtime.post(harvester_of(found.view, self._base_url), NotReached(receiver, outcome.detail))
 
     def answered(self, delivery: Delivery, answer: Answer) -> None:
         """A consumer may reply in its answer: a JSON object whose member `reply` is the value."""
         found = self.by_record.get(delivery.at.offset)
-        if found is None or b'"reply"' not in answer.body:
-            return
-        with contextlib.suppress(msgspec.DecodeError, Refusal):
-            harvester = self._family.harvester(found.view)
-            said = _decode_reply(answer.body)
-            if harvester is not None and harvester.head is not None and "reply" in said:
-                value = reply_type(harvester.head.opened.request.type).value_of(said["reply"])
-                receiver = found.receiver or delivery.match.subscription
-                task = asyncio.create_task(self._reply_quietly(harvester, receiver, value))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+        if found is not None and b'"reply"' in answer.body:
+            receiver = found.receiver or delivery.match.subscription
+            task = asyncio.create_task(self._reply_in_answer(found.view, receiver, answer.body))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def first_unwritten(self) -> int | None:
         """The first record whose harvester is not on disk: until then it is to be matched again after a crash."""
-        return min(self._unwritten.values()) if self._unwritten else None
+        return next(iter(self._unwritten.values()), None)
 
     def take_replied(self) -> list[Outcome]:
         """What was replied since, for the history."""
@@ -247,10 +266,10 @@ class Harvests:
 
     # What receivers do
 
-    def question(self, caller: Caller, token: str) -> tuple[str, str, Instant]:
+    async def question(self, caller: Caller, token: str) -> tuple[str, str, Instant]:
         """What is asked for with that token: the type of the reply, the topic, and until when."""
         caller.anybody()
-        harvester, _ = self._proven(token)
+        harvester, _ = await self._proven(token)
         assert harvester.head is not None
         opened = harvester.head.opened
         return opened.request.type, opened.topic, opened.request.until
@@ -258,14 +277,20 @@ class Harvests:
     async def reply(self, caller: Caller, token: str, said: object) -> None:
         """Counted when this returns. Who has the token may: it was given to one receiver, for one reply."""
         caller.anybody()
-        harvester, receiver = self._proven(token)
+        harvester, receiver = await self._proven(token)
         assert harvester.head is not None
         await self._reply(harvester, receiver, reply_type(harvester.head.opened.request.type).value_of(said))
 
-    async def _reply_quietly(self, harvester: Harvester, receiver: str, value: str) -> None:
-        """Nobody waits for what comes of it: its delivery was answered."""
-        with contextlib.suppress(Refusal):
-            await self._reply(harvester, receiver, value)
+    async def _reply_in_answer(self, view: str, receiver: str, body: bytes) -> None:
+        """Nobody waits for what comes of it."""
+        harvester = await self._known(view)
+        if harvester is None or harvester.head is None:
+            return
+        with contextlib.suppress(msgspec.DecodeError, Refusal):
+            said = _decode_reply(body)
+            if "reply" in said:
+                value = reply_type(harvester.head.opened.request.type).value_of(said["reply"])
+                await self._reply(harvester, receiver, value)
 
     async def _reply(self, harvester: Harvester, receiver: str, value: str) -> None:
         name = harvester_of(harvester.view_id, self._base_url)
@@ -277,11 +302,11 @@ class Harvests:
             case _:
                 raise _is_over()
 
-    def _proven(self, text: str) -> tuple[Harvester, str]:
+    async def _proven(self, text: str) -> tuple[Harvester, str]:
         token: Token | None = read_token(text)
         if token is None:
             raise Refusal("unknown-name", f"{text[:80]!r} is no token of a notification that asks for a reply")
-        harvester = self._family.harvester(token.view)
+        harvester = await self._known(token.view)
         if harvester is None or harvester.head is None:
             raise _is_over()
         if not is_proven(token, harvester.head.opened.request.secret):
@@ -376,9 +401,7 @@ class Harvests:
         return [(view, each.head.opened.message) for view, each in heads if each.head and each.head.opened.spread]
 
     async def _own(self, caller: Caller, name: str) -> Harvester:
-        if name in self._unwritten:
-            await self.runtime.take([])
-        found = self._family.harvester(name)
+        found = await self._known(name)
         if found is None or found.head is None or not found.is_root:
             raise Refusal("unknown-name", f"there is no view {name[:80]!r} here, or it is no longer kept")
         if not self._may_see(caller, found):

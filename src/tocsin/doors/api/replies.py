@@ -101,8 +101,8 @@ async def terminate_view(
 
 
 @replies.get("/{token}", says="What is asked of the receiver of a notification", public=True)
-def get_question(node: Node, caller: Caller, token: Token) -> d.QuestionDocument:
-    return d.QuestionDocument.of(*node.harvests.question(caller, token))
+async def get_question(node: Node, caller: Caller, token: Token) -> d.QuestionDocument:
+    return d.QuestionDocument.of(*await node.harvests.question(caller, token))
 
 
 @replies.post("/{token}", says="Reply to a notification, once", status=204, public=True)

@@ -1,5 +1,7 @@
 """Replies in SOAP: the header by which a notification says how it may be replied to, and the operation that does it."""
 
+from functools import lru_cache
+
 from tocsin.markup import xml
 from tocsin.markup.xml import Element
 from tocsin.mediation.operations import Context, Reply
@@ -14,15 +16,24 @@ _NS = NAMESPACE.encode()
 
 
 def announced(body: bytes, address: str, token: str, reply_type: str, wsa: str | None) -> bytes:
-    """A notification as it is sent, with one more header (paper 001 s2.2 step 4)."""
-    echo = b'<r:Token xmlns:r="%b">%b</r:Token>' % (_NS, xml.text(token))
+    """A notification as it is sent, with one more header (paper 001 s2.2 step 4); the token ends the address."""
+    before, between, after = _block(address, reply_type, wsa)
+    said, at = token.encode(), body.index(soap.BETWEEN)
+    return b"%b%b%b%b%b%b%b" % (body[:at], before, said, between, said, after, body[at:])
+
+
+@lru_cache(maxsize=1024)
+def _block(address: str, reply_type: str, wsa: str | None) -> tuple[bytes, bytes, bytes]:
+    """The header, but for its two tokens: all receivers of a publication are told it alike."""
+    echo = b'<r:Token xmlns:r="%b">@</r:Token>' % _NS
+    said = soap.reference_content(f"{address}@", echo, wsa)
     block = b'<r:ReplyTo xmlns:r="%b"><r:ReplyType>%b</r:ReplyType><r:Endpoint>%b</r:Endpoint></r:ReplyTo>' % (
         _NS,
-        xml.text(reply_type),
-        soap.reference_content(address, echo, wsa),
+        xml.text(reply_type).replace(b"@", b"&#64;"),
+        said,
     )
-    head, between, rest = body.partition(soap.BETWEEN)
-    return b"".join((head, block, between, rest))
+    before, between, after = block.rsplit(b"@", 2)
+    return before, between, after
 
 
 def token_and_value(envelope: Envelope, name: str) -> tuple[str, str]:
