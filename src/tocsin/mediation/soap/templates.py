@@ -19,6 +19,7 @@ from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.payloads import XML_TYPE, embedded
 from tocsin.mediation.soap.soap import action_of
 from tocsin.mediation.topics import sayable_content_topic, topic_element
+from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import Pairs
 from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification
@@ -33,16 +34,19 @@ Value = tuple[Callable[[Notification], Any], Callable[[Any], bytes]]
 Part = bytes | Value
 
 
-class Template(Struct, frozen=True, eq=False):
-    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the `values` goes.
-
-    Templates alike share their `values`. `headers` are those of HTTP, None where they go with the event's action.
-    """
+class Shared(Struct, frozen=True, eq=False):
+    """What templates alike share. `headers` are those of HTTP, None where they go with the event's action."""
 
     soap: str
-    pieces: list[bytes]
-    values: tuple[Value, ...]
     headers: Pairs | None
+    values: tuple[Value, ...]
+
+
+class Template(Struct, frozen=True, eq=False):
+    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the values goes."""
+
+    pieces: list[bytes]
+    shared: Shared
 
 
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
@@ -51,21 +55,21 @@ def customise(notification: Notification, subscription: Subscription, base_url: 
     if dialect is not None and dialect.write is not None:
         return dialect.write(notification, subscription, base_url)
     template = _template(dialect, subscription, base_url)
-    values = template.values
-    known, alike, written = _last
-    if known is not notification or alike is not values:
-        written = []
-        for read, write in values:  # a comprehension costs as much as two of them
+    known, shared, headers, written = _last
+    if known is not notification or shared is not template.shared:
+        shared, written = template.shared, []
+        for read, write in shared.values:  # a comprehension costs as much as two of them
             written.append(write(read(notification)))
-        _last = notification, values, written
+        headers = shared.headers or http_headers(shared.soap, action_of(notification))
+        _last = notification, shared, headers, written
     pieces = template.pieces.copy()
     pieces[1::2] = written
-    return template.headers or http_headers(template.soap, action_of(notification)), b"".join(pieces)
+    return headers, b"".join(pieces)
 
 
 # By identity: a notification goes to many at about the same time, and what is its own is the same for all.
-_last: tuple[Notification | None, tuple[Value, ...], list[bytes]] = None, (), []
-_alike: Callable[[tuple[Value, ...]], tuple[Value, ...]] = lru_cache(maxsize=1024)(lambda values: values)
+_last: tuple[Notification | None, Shared | None, Pairs, list[bytes]] = None, None, (), []
+_shared = lru_cache(maxsize=1024)(Shared)
 http_headers = lru_cache(maxsize=1024)(soap.http_headers)
 
 
@@ -96,7 +100,7 @@ def _template(dialect: Dialect | None, subscription: Subscription, base_url: str
             pieces += [b"", b""]
             values.append(part)
     headers = soap.http_headers(version, message.action) if message.action else None
-    return Template(version, pieces, _alike(tuple(values)), headers)
+    return Template(pieces, _shared(version, headers, tuple(values)))
 
 
 def _joined(parts: list[Part]) -> list[Part]:
@@ -194,7 +198,10 @@ def _topic_value(tag: bytes, declared: bytes, uris: tuple[str, str, str], attrib
 
 
 def _topic_said(notification: Notification) -> tuple[Topic, str]:
-    return notification.topic, sayable_content_topic(notification) if notification.attributes else ""
+    for name, _ in notification.attributes:
+        if name == CONTENT_TOPIC:
+            return notification.topic, sayable_content_topic(notification)
+    return notification.topic, ""
 
 
 @lru_cache(maxsize=1024)
@@ -221,7 +228,7 @@ _escaped = lru_cache(maxsize=1024)(xml.text)
 _MESSAGE_ID: Value = attrgetter("id"), lru_cache(maxsize=1024)(xml.text)
 _ACTION: Value = action_of, _escaped
 _ACTION_ATTRIBUTE: Value = action_of, _quoted
-_PAYLOAD: Value = as_element, bytes
+_PAYLOAD: Value = lambda told: told, as_element
 _BINDINGS: Value = lambda told: told.attribute(BINDINGS) or "", bindings_block
 
 
