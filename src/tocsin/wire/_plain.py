@@ -119,6 +119,7 @@ class Plain:
         self._idle: dict[tuple[str, int], list[Connection]] = {}
         # Answers of a few lines that were read in full once: whoever says the same again means the same.
         self._known: dict[bytes, int] = {}
+        self._following: list[Connection] | None = None  # what is still to be sent, while answers are heard
         self._alarm: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._epoll.fileno(), self._ready)
 
@@ -208,7 +209,15 @@ class Plain:
             self._alarm = self._loop.call_later(self._pause, self._sweep)
 
     def _send(self, connection: Connection, request: bytes) -> None:
+        """What follows on answers that came together goes out together: to wake up who reads it costs as much as to
+        send it."""
         connection.request = request
+        if self._following is None:
+            self._write(connection, request)
+        else:
+            self._following.append(connection)
+
+    def _write(self, connection: Connection, request: bytes) -> None:
         try:
             sent = connection.send(request)
         except BlockingIOError:
@@ -221,8 +230,18 @@ class Plain:
             self._epoll.modify(connection.number, _IN | _OUT)
 
     def _ready(self) -> None:
+        self._following = []
+        try:
+            self._hear(self._epoll.poll(0))
+        finally:
+            following, self._following = self._following, None
+            for connection in following:
+                if connection.done is not None:  # else it was lost meanwhile, and the request taken to another
+                    self._write(connection, connection.request)
+
+    def _hear(self, events: list[tuple[int, int]]) -> None:
         connections, known = self._connections, self._known
-        for number, event in self._epoll.poll(0):
+        for number, event in events:
             connection = connections.get(number)
             if connection is None:
                 continue

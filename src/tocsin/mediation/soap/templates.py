@@ -49,26 +49,36 @@ class Template(Struct, frozen=True, eq=False):
     shared: Shared
 
 
-def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
+def customise(
+    notification: Notification, subscription: Subscription, base_url: str, written: "Written | None" = None
+) -> tuple[Pairs, bytes]:
+    """`written` is what was made of the same notification for others; without it that of the last one is at hand."""
     global _last
     dialect = BY_NAME.get(subscription.form.dialect)
     if dialect is not None and dialect.write is not None:
         return dialect.write(notification, subscription, base_url)
     template = _template(dialect, subscription, base_url)
-    known, shared, headers, written = _last
-    if known is not notification or shared is not template.shared:
-        shared, written = template.shared, []
+    if written is None:
+        known, written = _last
+        if known is not notification:
+            written = {}
+            _last = notification, written
+    shared = template.shared
+    found = written.get(shared)
+    if found is None:
+        values = []
         for read, write in shared.values:  # a comprehension costs as much as two of them
-            written.append(write(read(notification)))
-        headers = shared.headers or http_headers(shared.soap, action_of(notification))
-        _last = notification, shared, headers, written
+            values.append(write(read(notification)))
+        found = shared.headers or http_headers(shared.soap, action_of(notification)), values
+        written[shared] = found
     pieces = template.pieces.copy()
-    pieces[1::2] = written
-    return headers, b"".join(pieces)
+    pieces[1::2] = found[1]
+    return found[0], b"".join(pieces)
 
 
-# By identity: a notification goes to many at about the same time, and what is its own is the same for all.
-_last: tuple[Notification | None, Shared | None, Pairs, list[bytes]] = None, None, (), []
+# A notification goes to many, and what is its own is the same for all that are written to alike.
+Written = dict[Shared, tuple[Pairs, list[bytes]]]
+_last: tuple[Notification | None, Written] = None, {}
 _shared = lru_cache(maxsize=1024)(Shared)
 http_headers = lru_cache(maxsize=1024)(soap.http_headers)
 
