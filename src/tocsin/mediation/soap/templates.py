@@ -7,14 +7,14 @@ for each entry whose value is the notification's.
 from collections.abc import Callable
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, final
 
 from msgspec import Struct
 
 from tocsin.markup import xml
 from tocsin.mediation.graph_forms import BINDINGS, bindings_block
 from tocsin.mediation.registry import BY_NAME
-from tocsin.mediation.rules import Dialect, Entry, Message
+from tocsin.mediation.rules import Dialect, Entry, Message, Write
 from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.payloads import XML_TYPE, embedded
 from tocsin.mediation.soap.soap import action_of
@@ -42,6 +42,7 @@ class Shared(Struct, frozen=True, eq=False):
     values: tuple[Value, ...]
 
 
+@final
 class Template(Struct, frozen=True, eq=False):
     """`pieces` are bytes that never change, and after each but the last an empty one, where one of the values goes."""
 
@@ -54,10 +55,9 @@ def customise(
 ) -> tuple[Pairs, bytes]:
     """`written` is what was made of the same notification for others; without it that of the last one is at hand."""
     global _last
-    dialect = BY_NAME.get(subscription.form.dialect)
-    if dialect is not None and dialect.write is not None:
-        return dialect.write(notification, subscription, base_url)
-    template = _template(dialect, subscription, base_url)
+    template = _template(subscription, base_url)
+    if type(template) is not Template:
+        return template(notification, subscription, base_url)
     if written is None:
         known, written = _last
         if known is not notification:
@@ -84,8 +84,12 @@ http_headers = lru_cache(maxsize=1024)(soap.http_headers)
 
 
 @lru_cache(maxsize=65_536)
-def _template(dialect: Dialect | None, subscription: Subscription, base_url: str) -> Template:
+def _template(subscription: Subscription, base_url: str) -> Template | Write:
+    """Or the function of a dialect that brings one of its own."""
     form, consumer = subscription.form, subscription.consumer
+    dialect = BY_NAME.get(form.dialect)
+    if dialect is not None and dialect.write is not None:
+        return dialect.write
     if dialect is None or (message := (form.wrapped and dialect.wrapped) or dialect.raw or dialect.wrapped) is None:
         raise Refusal("unsupported-delivery", f"no rules to write {form.dialect!r}")
     version, wsa = form.soap or "1.2", form.addressing or dialect.addressing
