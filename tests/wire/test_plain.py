@@ -154,7 +154,10 @@ class InOrder:
         return getattr(self._real, name)
 
 
-async def test_what_follows_on_an_answer_finds_a_connection_that_was_just_closed(client: HttpClient) -> None:
+@pytest.mark.parametrize("act", [socket.socket.close, lambda connection: connection.send(OK)])
+async def test_what_follows_on_an_answer_takes_a_connection_that_was_just_closed_or_spoke_out_of_turn(
+    client: HttpClient, act: Callable[[socket.socket], object]
+) -> None:
     answers: list[Answer] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/in"
@@ -173,21 +176,22 @@ async def test_what_follows_on_an_answer_finds_a_connection_that_was_just_closed
             idle = kept[1]
         client.post(url, (), b"x", follow)
         client._plain._epoll = cast(Any, InOrder(client._plain._epoll, used.number))
-        idle.close()
         (other,) = (each for each in kept if each is not idle)
+        act(idle)
         await _say_ok(other)
-        fresh = await _accepted(listener)
+        fresh = await _accepted(listener)  # whose request goes out a second time, or for the first
         await _say_ok(other)
         await wait_until(lambda: len(answers) == 5)
         assert [each.status for each in answers] == [202] * 5
-        for each in (other, fresh):
+        for each in (idle, other, fresh):
             each.close()
 
 
 async def _accepted(listener: socket.socket) -> socket.socket:
     """A connection, its first request answered."""
     listener.setblocking(False)
-    connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+    async with asyncio.timeout(10.0):
+        connection, _ = await asyncio.get_running_loop().sock_accept(listener)
     await _say_ok(connection)
     return connection
 

@@ -78,6 +78,7 @@ class Connection:
         "send",
         "socket",
         "started",
+        "unsent",
     )
 
     def __init__(self, route: Route, opened: socket.socket, left: deque[str]) -> None:
@@ -89,7 +90,7 @@ class Connection:
         self.pending: memoryview | None = None
         self.reading: Reading | None = None
         self.started = 0.0
-        self.kept = False
+        self.kept = self.unsent = False
 
 
 class Plain:
@@ -215,9 +216,11 @@ class Plain:
         if self._following is None:
             self._write(connection, request)
         else:
+            connection.unsent = True
             self._following.append(connection)
 
     def _write(self, connection: Connection, request: bytes) -> None:
+        connection.unsent = False
         try:
             sent = connection.send(request)
         except BlockingIOError:
@@ -230,37 +233,34 @@ class Plain:
             self._epoll.modify(connection.number, _IN | _OUT)
 
     def _ready(self) -> None:
-        self._following = []
+        connections, known = self._connections, self._known
+        following = self._following = []
         try:
-            self._hear(self._epoll.poll(0))
+            for number, event in self._epoll.poll(0):
+                connection = connections.get(number)
+                if connection is None:
+                    continue
+                if event != _IN or connection.done is None or connection.reading is not None or connection.unsent:
+                    self._woken(connection, event)
+                    continue
+                try:
+                    data = connection.recv(_CHUNK)
+                except OSError as error:
+                    self._not_read(connection, error)
+                    continue
+                status = known.get(data)
+                if status is None or connection.pending is not None:
+                    self._heard(connection, data)
+                else:
+                    done, connection.done, connection.request, connection.kept = connection.done, None, b"", True
+                    # Idle before the answer is told: what follows on this answer finds this connection.
+                    connection.route.idle.append(connection)
+                    self._tell(done, Answer(status, b"", (), "", monotonic() - connection.started))
         finally:
-            following, self._following = self._following, None
+            self._following = None
             for connection in following:
                 if connection.done is not None:  # else it was lost meanwhile, and the request taken to another
                     self._write(connection, connection.request)
-
-    def _hear(self, events: list[tuple[int, int]]) -> None:
-        connections, known = self._connections, self._known
-        for number, event in events:
-            connection = connections.get(number)
-            if connection is None:
-                continue
-            if event != _IN or connection.done is None or connection.reading is not None:
-                self._woken(connection, event)
-                continue
-            try:
-                data = connection.recv(_CHUNK)
-            except OSError as error:
-                self._not_read(connection, error)
-                continue
-            status = known.get(data)
-            if status is None or connection.pending is not None:
-                self._heard(connection, data)
-            else:
-                done, connection.done, connection.request, connection.kept = connection.done, None, b"", True
-                # Idle before the answer is told: what follows on this answer finds this connection.
-                connection.route.idle.append(connection)
-                self._tell(done, Answer(status, b"", (), "", monotonic() - connection.started))
 
     def _woken(self, connection: Connection, event: int) -> None:
         """Whatever happens seldom."""
@@ -269,6 +269,8 @@ class Plain:
         elif connection.done is None:  # the other side closed, or speaks out of turn
             connection.route.idle.remove(connection)
             self._drop(connection)
+        elif connection.unsent:  # likewise, when it was just taken
+            self._broken(connection, connection.done, "the connection was closed before the request was sent")
         elif connection.pending is not None and not event & _IN:
             self._send_more(connection, connection.pending)
         else:
