@@ -89,8 +89,8 @@ class Courier:
 
     def tell(self, entry: Entry, delivery: Delivery, result: Result, attempt: int, detail: str) -> None:
         self.counts[result] += 1
-        told = (result, attempt, detail, delivery.snapshot)
-        outcome = Outcome(delivery.match, delivery.at, delivery.index, self._now(), *told)
+        at, index, when = delivery.at, delivery.index, self._now()
+        outcome = Outcome(delivery.match, at, index, when, result, attempt, detail, delivery.snapshot)
         try:
             self._settled(entry, delivery, outcome)
         except Exception as error:

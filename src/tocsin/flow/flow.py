@@ -11,7 +11,7 @@ from tocsin.matching.engine import Engine, Matched, matches
 from tocsin.matching.index.compiled import Compiled
 from tocsin.matching.judge import Judge, Undecided
 from tocsin.mediation import dialects
-from tocsin.mediation.dialects import Reading, customise
+from tocsin.mediation.dialects import Reading, Written, customise
 from tocsin.model.declarations import Declaration
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.identity import SubscriptionId
@@ -72,17 +72,22 @@ class Flow:
         return Matched([subscription] if wanted else [], [])
 
     def deliver(
-        self, notification: Notification, subscription: Subscription, catalogue: Catalogue | None = None
+        self,
+        notification: Notification,
+        subscription: Subscription,
+        catalogue: Catalogue | None = None,
+        written: Written | None = None,
     ) -> Delivery:
+        """`written` is what was made of the notification for others, and is not looked at where it goes out changed."""
         form, told = subscription.form, notification
         if form.thin:
-            told = thinned(notification, form.dialect, self.base_url)
+            told, written = thinned(notification, form.dialect, self.base_url), None
         elif form.graph or form.bindings:
-            told = with_meaning(notification, subscription, catalogue or self.catalogue)
+            told, written = with_meaning(notification, subscription, catalogue or self.catalogue), None
         if (request := notification.reply) is None:
-            headers, body = customise(told, subscription, self.base_url)
+            headers, body = customise(told, subscription, self.base_url, written)
         else:
-            headers, body = customised(request, notification, told, subscription, self.base_url)
+            headers, body = customised(request, told, subscription, self.base_url, written)
         return Delivery(
             Match(notification.id, subscription.id),
             notification.at,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from tocsin.flow.thin import as_event
 from tocsin.mediation.ce import cloudevents
-from tocsin.mediation.dialects import BY_NAME, customise
+from tocsin.mediation.dialects import BY_NAME, Written, customise
 from tocsin.mediation.ws.reply_messages import announced as announced_in_soap
 from tocsin.model.identity import Pairs
 from tocsin.model.notification import Notification
@@ -17,14 +17,14 @@ from tocsin.model.subscription import Subscription
 
 
 def customised(
-    request: ReplyRequest, notification: Notification, told: Notification, subscription: Subscription, base_url: str
+    request: ReplyRequest, told: Notification, subscription: Subscription, base_url: str, written: Written | None
 ) -> tuple[Pairs, bytes]:
     """As `customise`, of what is told to one who may reply."""
     rules = BY_NAME.get(subscription.form.dialect)
     if rules is None or not rules.is_soap:
         return customise(announced(told, subscription, base_url), subscription, base_url)
-    headers, body = customise(told, subscription, base_url)
-    token = token_of(request, notification.addressee or subscription.id)
+    headers, body = customise(told, subscription, base_url, written)
+    token = token_of(request, told.addressee or subscription.id)
     wsa = subscription.form.addressing or rules.addressing
     return headers, announced_in_soap(body, f"{base_url}{SOAP_REPLIES}/", token, request.type, wsa)
 

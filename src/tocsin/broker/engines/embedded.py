@@ -14,6 +14,7 @@ from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import Flow, unmade
 from tocsin.matching.engine import matches
 from tocsin.matching.judge import Undecided
+from tocsin.mediation.dialects import Written
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
@@ -26,7 +27,7 @@ from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN, Judges
 from tocsin.store.log.reader import PAGE_BYTES, LogReader, Stretch, until_bytes
 from tocsin.store.past import History
 
-Wanted = tuple[Notification, Subscription]
+Wanted = tuple[Notification, Subscription, Written | None]  # and what was made of it for others
 
 
 class Unjudged(NamedTuple):
@@ -122,8 +123,9 @@ class EmbeddedEngine:
             weight = 0 if light else weight_of(size_of(notification))
             if notification.reply is not None and self._harvests is not None:
                 self._harvests.forwarded(notification, found, complete=not undecided)
+            written: Written = {}
             for subscription in found:
-                offer(Entry(subscription.id, place, (notification, subscription), weight))
+                offer(Entry(subscription.id, place, (notification, subscription, written), weight))
             for subscription, reason in undecided:
                 if reason in NOT_ITS_OWN:  # the loop has no time for it; who reads the log by itself has
                     self.deliverer.put_off(subscription.id, place)
@@ -134,9 +136,9 @@ class EmbeddedEngine:
     def prepare(self, entry: Entry) -> Delivery:
         what = entry.what
         if type(what) is tuple:
-            notification, subscription = what
+            notification, subscription, written = what
             try:
-                delivery = self._flow.deliver(notification, subscription)
+                delivery = self._flow.deliver(notification, subscription, None, written)
             except Exception as problem:
                 delivery = unmade(notification, subscription, problem)
         elif type(what) is Unjudged:
@@ -219,7 +221,7 @@ class EmbeddedEngine:
             for notification in matchable(record):
                 try:
                     if matches(wanting, notification, known.at(offset), self._judges.aside, self._flow.base_url):
-                        yield notification, wanting
+                        yield notification, wanting, None
                 except Undecided as problem:
                     if str(problem) == CROWDED:  # by others who read: it waits
                         page.stop = offset
