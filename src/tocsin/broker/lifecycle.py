@@ -42,8 +42,10 @@ async def open_node(
         _start(node, foundation.directory)
         await node.dead_letters.offer()
         await node.implicit.start()
+        node.tree.start()
         async with _background(_works(node, report), report), _shared(node, foundation):
             yield node
+        await node.tree.close()
         await node.implicit.close()
         await node.registrations.close()
         await node.consumers.close()
@@ -84,6 +86,7 @@ def _start(node: Node, directory: Directory) -> None:
             node.mailboxes.follower(),
             Follower(node.registrations.changed),
             Follower(node.implicit.changed),
+            Follower(node.tree.changed, node.tree.declared),
             *(() if sharing is None else (sharing.forwarding.follower(),)),
         ],
         past=[Follower(accepted=node.publishing.remember, since=recent)],

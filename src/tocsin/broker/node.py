@@ -41,10 +41,14 @@ from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.topics.topics import TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
+from tocsin.broker.tree.neighbours import Neighbours
+from tocsin.broker.tree.proof import prove
+from tocsin.broker.tree.tree import Tree
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
+from tocsin.runtime.peers import Link
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
@@ -57,6 +61,7 @@ class _Sending:
     def __init__(self, on: Foundation) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
+        self.key = key = world_key(settings.implicit.key_file, directory.store)
         self.deliverer = deliverer = Deliverer(
             network.http,
             network.patience,
@@ -66,7 +71,7 @@ class _Sending:
             now=now,
             random=random.Random(),
             together=lambda subscription: consumers.together(subscription),
-            dress=lambda delivery: consumers.dress(delivery),
+            dress=lambda delivery: prove(key, delivery, now()) if delivery.to.node else consumers.dress(delivery),
         )
         self.engine = engine = _engine(on, deliverer)
         suspended = [each.id for each in current if each.state == "suspended"]
@@ -185,8 +190,8 @@ class Node:
             judge=judges.aside,
         )
         host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
-        key, world_changed = world_key(settings.implicit.key_file, store), self.declarations.world_changed
-        means = Means(store, network.to_peers, key, network.patience, on.report, world_changed)
+        world_changed = self.declarations.world_changed
+        means = Means(store, network.to_peers, sending.key, network.patience, on.report, world_changed)
         self.implicit = implicit = Implicit(host, settings.implicit, means)
         ways = Ways(
             base_url,
@@ -198,6 +203,21 @@ class Node:
         )
         records = Records(store.requests, now, settings.implicit.retention)
         self.interactions = Interactions(ways, records, standing, implicit, log, base_url)
+        embedded = isinstance(self.engine, EmbeddedEngine)
+        unsettled = self.deliverer.unsettled if embedded else dict  # else places are not those of the log
+        self.tree = Tree(
+            base_url,
+            settings,
+            store,
+            Link(network.to_peers, sending.key, now),
+            Neighbours(journal, standing, self.deliverer, unsettled),
+            on.report,
+            name=journal.node,
+            standing=standing,
+            declarations=self.declarations,
+            publishing=publishing,
+            settlement=settlement,
+        )
         self.pipeline = PipelineProgress(on.directory.places.data)
         self.retention = Retention(on.directory.log, self.engine, settlement, settings, now)
 
@@ -233,7 +253,7 @@ class Node:
             "node": self.journal.node,
             "engine": self.settings.engine,
             "offset": self.journal.log.durable,
-            "subscriptions": len(self.standing.by_id),
+            "subscriptions": len(self.standing.by_id) - len(self.standing.neighbours),
             "accepted": dict(self.publishing.accepted),
             "repeated": self.publishing.repeated,
             "matched": self.engine.matched,
