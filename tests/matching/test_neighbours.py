@@ -10,6 +10,7 @@ from tests.matching.test_engine import notification
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.explain.filters import explain
 from tocsin.matching.index.atoms import terms_of
+from tocsin.matching.index.compiled import Compiled, compiled
 from tocsin.matching.judge import Undecided
 from tocsin.model.filters import AnyOf, AttributeIs, Filter
 from tocsin.model.identity import Node, SubscriptionId
@@ -34,12 +35,14 @@ WAYS = st.none() | st.sampled_from((*URLS, "http://c")).map(lambda url: Way(url,
 def test_what_came_from_a_neighbour_never_goes_back(
     one: tuple[Filter, ...], other: tuple[Filter, ...], told: Notification, way: Way | None
 ) -> None:
+    """By the index of a node, and by the snapshot of it that Spark has."""
     catalogue, engine = known(), Engine(known())
     both = [neighbour(url, filters) for url, filters in zip(URLS, (one, other), strict=True)]
     for each in both:
         engine.apply(each)
     told = replace(told, way=way)
     found = engine.match(told)
+    assert Engine(known(), base=Compiled(compiled(both, known()), known())).match(told) == found
     asked = {each.id for each in found.wanted} | {each.id for each, _ in found.undecided}
     expected = set[str]()
     for each in both:

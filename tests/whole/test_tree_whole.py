@@ -3,6 +3,9 @@
 from pathlib import Path
 
 import pytest
+from msgspec.msgpack import encode
+from msgspec.structs import replace
+from tests.matching.test_engine import notification
 from tests.whole.acts import call, get, until
 from tests.whole.shell import wait_until
 from tests.whole.sink import Sink
@@ -12,8 +15,10 @@ from tests.whole.worlds import KEY
 from tocsin.broker.caller import NODE
 from tocsin.broker.node import Node
 from tocsin.broker.tree.tree import BadParent
-from tocsin.mediation.between_nodes import address_of
-from tocsin.model.subscription import neighbour_of
+from tocsin.mediation.between_nodes import address_of, framed
+from tocsin.model.identity import Node as NodeName
+from tocsin.model.names import QName, Topic
+from tocsin.model.subscription import Position, neighbour_of
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peer_messages import PROOF, request_proof
 
@@ -127,6 +132,31 @@ async def test_another_key_is_told_with_what_to_do(tmp_path: Path, http: HttpCli
         assert "same implicit.key_file" in told[0] and parent.tree.neighbours() == []
         shown = (await get(http, f"{child.base_url}/api/tree"))["parent"]["trouble"]
         assert "does not believe that this node is of its tree" in shown
+
+
+async def test_what_comes_again_is_taken_once(tmp_path: Path, http: HttpClient) -> None:
+    """In whatever company, and after the node was started again."""
+
+    def said(node: Node, *numbers: int, origin: str = "far") -> bytes:
+        made = [replace(notification(Topic((QName("", "a"),)), 1, 100), cause=f"c{each}") for each in numbers]
+        return framed(encode(replace(each, at=Position(NodeName(origin), 1))) for each in made)
+
+    async def passed_on(node: Node, body: bytes) -> None:
+        address = address_of(node.base_url, child.base_url)
+        proof = request_proof(KEY, "POST", address[len(node.base_url) :], node.now(), body)
+        assert (await http.request("POST", address, ((PROOF, proof),), body)).status == 204
+
+    async with tree_node(tmp_path / "p") as parent:
+        async with tree_node(tmp_path / "c", parent) as child:
+            await heard(child)
+        await passed_on(parent, said(parent, 1, 2))
+        await passed_on(parent, said(parent, 1, 2, 3))
+        await passed_on(parent, said(parent, 2, 3))
+        await passed_on(parent, said(parent, 4, origin=parent.journal.node))  # what began here
+        assert (records(parent), parent.publishing.repeated) == (3, 5)
+    async with tree_node(tmp_path / "p", port=port_of(parent)) as parent:
+        await passed_on(parent, said(parent, 3, 2, 5))
+        assert (records(parent), parent.publishing.repeated) == (1, 2)
 
 
 async def test_nobody_else_passes_anything_on(tmp_path: Path, http: HttpClient) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from tocsin.broker.engines.direct import Direct
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import POLL_SECONDS, OutboxEngine
+from tocsin.broker.engines.settlement import FAILING
 from tocsin.broker.foundation import Directory, Foundation, Report
 from tocsin.broker.implicit.implicit import FORGET_SECONDS as HISTORY_SECONDS
 from tocsin.broker.interactions.interactions import FORGET_SECONDS
@@ -158,5 +159,8 @@ async def _reap(node: Node) -> None:
     for subscription in node.standing.expired():
         await node.standing.expire(subscription)
     for name, reason in node.settlement.in_a_row.over().items():
-        await node.standing.cancel_if_there(name, "DeliveryFailure", reason)
+        if name in node.standing.neighbours:  # it is a neighbour as long as it has not left
+            node.deliverer.release(name, FAILING)
+        else:
+            await node.standing.cancel_if_there(name, "DeliveryFailure", reason)
         node.settlement.in_a_row.forget(name)
