@@ -227,7 +227,17 @@ class Courier:
         assert lane.delivery is not None
         return judge_of_node(answer) if lane.delivery.to.node else judge(answer, lane.attempt, self._settings)
 
+    def hurry(self, lane: Lane) -> None:
+        """Whoever it goes to is known to be back."""
+        if lane.origin is not None:
+            lane.origin.breaker.succeeded()
+            self._back(lane)
+            self._admit(lane.origin)
+
     def _back(self, lane: Lane) -> None:
+        """Unless it went on before its time."""
+        if lane.stage != "backing off":
+            return
         lane.stage = "idle"
         if not lane.gone and not lane.held:
             self.start(lane)

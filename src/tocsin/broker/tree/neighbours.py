@@ -57,6 +57,8 @@ class Neighbours:
             await self._standing.change(Subscription(name, None, consumer, None, form, filters, since, None))
         elif known.filters != filters or known.state != "active":
             await self._standing.change(replace(known, filters=filters, state="active", reason=""))
+        if known is not None:  # who says what it asks for is there
+            self._deliverer.hurry(known.id)
         if former is not None:
             await self._standing.end(former.id, f"{asked.neighbour} is told in its place")
 
@@ -72,3 +74,5 @@ class Neighbours:
     async def _open(self, neighbour: str, is_open: bool) -> None:
         if (known := self.of(neighbour)) is not None:
             (self._deliverer.release if is_open else self._deliverer.hold)(known.id, NOT_JOINED)
+            if is_open:
+                self._deliverer.hurry(known.id)

@@ -38,7 +38,8 @@ from tocsin.routing.tree.widening import Conjunction
 
 QUIET = 0.05  # seconds in which changes are gathered before the parent is told
 STILL_THERE = 30.0  # seconds after which a child says so
-AGAIN_FIRST, AGAIN_LAST = 0.25, 30.0  # seconds, when the parent does not answer
+AGAIN_FIRST, AGAIN_LAST = 0.25, 5.0  # seconds, when the parent does not answer
+REFUSED_AGAIN = 30.0  # seconds, when it refuses
 DEEPEST = 32  # nodes from the root down
 LONGEST_LEAVING = 86_400.0  # seconds in which a former parent is told; then it is up to its operator
 PARENT = "parent"  # the key of its row
@@ -231,15 +232,19 @@ class TreeNode:
         if answer.version > self._version:
             self._version = answer.version
             return self._ask_again(now)
-        self.above, self._asking, self._whole, self._failures, self.trouble = answer.above, False, False, 0, ""
+        is_back, self._failures, self.trouble = self._failures > 0, 0, ""
+        self.above, self._asking, self._whole = answer.above, False, False
         if self.at.node in answer.above or len(answer.above) >= DEEPEST:
             return self._is_refused(self._circle(answer.above), now)
         self._join_at = after(now, QUIET if self._changed else STILL_THERE)
         self._leave_at = now if self._formers and self._leave_at is None else self._leave_at
         effects: list[Effect] = []
-        if self._row != (row := Above(self.at.parent, self.at.node, self.joined or now)):
-            effects = [Remember(PARENT, row), Deliver(Open(self.at.parent, True))]
-            self._row = row
+        row = Above(self.at.parent, self.at.node, self.joined or now)
+        if self._row != row:
+            effects.append(Remember(PARENT, row))
+        if self._row != row or is_back:
+            effects.append(Deliver(Open(self.at.parent, True)))
+        self._row = row
         return [*effects, *self._woken(now)]
 
     def _ask_again(self, now: Instant) -> Iterable[Effect]:
@@ -255,7 +260,7 @@ class TreeNode:
     def _is_refused(self, why: str, now: Instant) -> Iterable[Effect]:
         """There may be room later."""
         self.trouble, self._asking, self._whole = why, False, True
-        self._join_at = after(now, AGAIN_LAST)
+        self._join_at = after(now, REFUSED_AGAIN)
         if self._row is None or self._row.joined is None:
             return ()
         self._row = replace(self._row, joined=None)
@@ -272,7 +277,7 @@ class TreeNode:
             case Leave(called=called) if called in self._formers:
                 if after(self._formers[called].since, LONGEST_LEAVING) <= now:
                     return self._has_left(called)
-                self._leave_at = after(now, AGAIN_LAST)
+                self._leave_at = after(now, REFUSED_AGAIN)
         return ()
 
     def _ask_to_leave(self, former: Former, now: Instant) -> Iterable[Effect]:
