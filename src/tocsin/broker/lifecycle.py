@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from tocsin.broker.engines.direct import Direct
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import POLL_SECONDS, OutboxEngine
+from tocsin.broker.engines.settlement import FAILING
 from tocsin.broker.foundation import Directory, Foundation, Report
 from tocsin.broker.implicit.implicit import FORGET_SECONDS as HISTORY_SECONDS
 from tocsin.broker.interactions.interactions import FORGET_SECONDS
@@ -44,8 +45,10 @@ async def open_node(
         await node.dead_letters.offer()
         node.harvests.start()
         await node.implicit.start()
+        node.tree.start()
         async with _background(_works(node, report), report), _shared(node, foundation):
             yield node
+        await node.tree.close()
         await node.implicit.close()
         await node.harvests.close()
         await node.registrations.close()
@@ -89,6 +92,7 @@ def _start(node: Node, directory: Directory) -> None:
             Follower(accepted=node.harvests.follow(node.mailboxes.feeds.wanting), since=unmatched),
             Follower(node.registrations.changed),
             Follower(node.implicit.changed),
+            Follower(node.tree.changed, node.tree.declared),
             *(() if sharing is None else (sharing.forwarding.follower(),)),
         ],
         past=[Follower(accepted=node.publishing.remember, since=recent)],
@@ -161,5 +165,8 @@ async def _reap(node: Node) -> None:
     for subscription in node.standing.expired():
         await node.standing.expire(subscription)
     for name, reason in node.settlement.in_a_row.over().items():
-        await node.standing.cancel_if_there(name, "DeliveryFailure", reason)
+        if name in node.standing.neighbours:  # it is a neighbour as long as it has not left
+            node.deliverer.release(name, FAILING)
+        else:
+            await node.standing.cancel_if_there(name, "DeliveryFailure", reason)
         node.settlement.in_a_row.forget(name)

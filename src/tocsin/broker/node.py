@@ -42,10 +42,14 @@ from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.topics.topics import TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
+from tocsin.broker.tree.neighbours import Neighbours
+from tocsin.broker.tree.proof import prove
+from tocsin.broker.tree.tree import Tree
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
+from tocsin.model.subscription import neighbour_of
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
@@ -59,11 +63,19 @@ class _Sending:
     def __init__(self, on: Foundation) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
-        self.key = world_key(settings.implicit.key_file, directory.store)
-        link = Link(network.to_peers, self.key, now)
+        self.key = key = world_key(settings.implicit.key_file, directory.store)
+        link = Link(network.to_peers, key, now)
         way = Way(link, network.patience, settings.reply.longest)
         self.harvests = harvests = Harvests(
-            base_url, directory.journal.node, settings.reply, directory.store, self.key, way, now, on.report
+            base_url,
+            directory.journal.node,
+            settings.reply,
+            directory.store,
+            key,
+            way,
+            now,
+            on.report,
+            lambda: [node for each in standing.neighbours.values() if (node := neighbour_of(each)) is not None],
         )
         self.deliverer = deliverer = Deliverer(
             network.http,
@@ -74,7 +86,7 @@ class _Sending:
             now=now,
             random=random.Random(),
             together=lambda subscription: consumers.together(subscription),
-            dress=lambda delivery: consumers.dress(delivery),
+            dress=lambda delivery: prove(key, delivery, now()) if delivery.to.node else consumers.dress(delivery),
             heard=harvests.answered,
         )
         self.engine = engine = _engine(on, deliverer, harvests)
@@ -84,7 +96,7 @@ class _Sending:
             engine, deliverer, directory.outcomes, self.failures, settings.delivery, harvests
         )
         self.notices = EndNotices(deliverer)
-        self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
+        self.standing = standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
         self.consumers = consumers = Consumers(
             settings, base_url, directory.store, self.standing, network.http, deliverer, now, on.report
         )
@@ -209,6 +221,21 @@ class Node:
         )
         records = Records(store.requests, now, settings.implicit.retention)
         self.interactions = Interactions(ways, records, standing, implicit, log, base_url)
+        embedded = isinstance(self.engine, EmbeddedEngine)
+        unsettled = self.deliverer.unsettled if embedded else dict  # else places are not those of the log
+        self.tree = Tree(
+            base_url,
+            settings,
+            store,
+            Link(network.to_peers, sending.key, now),
+            Neighbours(journal, standing, self.deliverer, unsettled),
+            on.report,
+            name=journal.node,
+            standing=standing,
+            declarations=self.declarations,
+            publishing=publishing,
+            settlement=settlement,
+        )
         self.pipeline = PipelineProgress(on.directory.places.data)
         self.retention = Retention(on.directory.log, self.engine, settlement, settings, now)
 
@@ -245,7 +272,7 @@ class Node:
             "node": self.journal.node,
             "engine": self.settings.engine,
             "offset": self.journal.log.durable,
-            "subscriptions": len(self.standing.by_id),
+            "subscriptions": len(self.standing.by_id) - len(self.standing.neighbours),
             "accepted": dict(self.publishing.accepted),
             "repeated": self.publishing.repeated,
             "matched": self.engine.matched,

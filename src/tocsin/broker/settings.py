@@ -152,6 +152,13 @@ class ReplySettings(Struct, frozen=True):
     views: Count = 10_000
 
 
+class TreeSettings(Struct, frozen=True):
+    """`parent` is the node above this one in a tree, `children` how many it takes at most below it."""
+
+    parent: Annotated[str | None, optional(BASE_URL)] = None
+    children: Count = 32
+
+
 class PipelineSettings(Struct, frozen=True):
     """Without `tables` they are in the data directory; `tables_options` are those of delta-rs for where they are."""
 
@@ -179,6 +186,7 @@ class Settings(Struct, frozen=True):
     meaning: MeaningSettings = MeaningSettings()
     implicit: ImplicitSettings = ImplicitSettings()
     reply: ReplySettings = ReplySettings()
+    tree: TreeSettings = TreeSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -213,8 +221,8 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
 
 SECTIONS = _sections()
 KINDS: dict[str, Kind] = dict(_kinds())
-# `--port` and `--host` are what people type; `--listen HOST:PORT` is both at once.
-SHORT = {"host": "listen.host", "port": "listen.port"}
+# `--port`, `--host` and `--parent` are what people type; `--listen HOST:PORT` is both at once.
+SHORT = {"host": "listen.host", "port": "listen.port", "parent": "tree.parent"}
 BY_FLAG = {setting.replace(".", "-").replace("_", "-"): setting for setting in KINDS} | SHORT
 BY_VARIABLE = {PREFIX + flag.replace("-", "_").upper(): setting for flag, setting in BY_FLAG.items()}
 
@@ -361,6 +369,8 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield f"{_shown(settings, 'delivery.mode')} needs the embedded engine, not {_shown(settings, 'engine')}"
     if settings.access.on and settings.access.open:
         yield f"{_shown(settings, 'access.on')} is the contrary of {_shown(settings, 'access.open')}"
+    if settings.tree.parent and settings.log.shared:
+        yield f"{_shown(settings, 'tree.parent')} needs a log of its own, not {_shown(settings, 'log.shared')}"
     yield from _incomplete(settings)
 
 
@@ -368,6 +378,7 @@ def _incomplete(settings: Settings) -> Iterator[str]:
     for name, needs in [
         ("implicit.registry", "implicit.key_file"),
         ("implicit.history", "implicit.key_file"),
+        ("tree.parent", "implicit.key_file"),
         ("tls.key", "tls.certificate"),
         ("tls.client_ca", "tls.certificate"),
         ("tls.require_client", "tls.client_ca"),

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tocsin.delivery.grouping import DIVISIBLE, grouped, together
 from tocsin.delivery.lane import Entry, Lane, Origin, Undeliverable
-from tocsin.delivery.retry import delay, describe, final, judge
+from tocsin.delivery.retry import delay, describe, final, judge, judge_of_node
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.delivery.timers import Timers
 from tocsin.model.delivery import Delivery, Outcome, Result
@@ -153,7 +153,7 @@ class Courier:
         lane.attempt += 1
         origin.in_flight += 1
         to = delivery.to
-        if to.secret is None and not to.consent:
+        if to.secret is None and not to.consent and not to.node:
             self._post(lane.address, delivery.headers, delivery.body, lane.answered)
         else:
             self._post_dressed(lane, delivery)
@@ -213,7 +213,7 @@ class Courier:
         else:
             origin.breaker.failed(now)
         divided = bool(lane.parts) and answer.status in DIVISIBLE
-        result = "retry" if divided else judge(answer, lane.attempt, self._settings)
+        result = "retry" if divided else self._judge(lane, answer)
         if result == "retry" and lane.gone:
             result = "dropped"
         if result != "retry":
@@ -229,7 +229,21 @@ class Courier:
             wait = delay(answer, lane.attempt, self._settings, self._random)
             self._timers.at(now + wait, partial(self._back, lane))
 
+    def _judge(self, lane: Lane, answer: Answer) -> Result:
+        assert lane.delivery is not None
+        return judge_of_node(answer) if lane.delivery.to.node else judge(answer, lane.attempt, self._settings)
+
+    def hurry(self, lane: Lane) -> None:
+        """Whoever it goes to is known to be back."""
+        if lane.origin is not None:
+            lane.origin.breaker.succeeded()
+            self._back(lane)
+            self._admit(lane.origin)
+
     def _back(self, lane: Lane) -> None:
+        """Unless it went on before its time."""
+        if lane.stage != "backing off":
+            return
         lane.stage = "idle"
         if not lane.gone and not lane.held:
             self.start(lane)

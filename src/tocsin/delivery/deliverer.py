@@ -124,6 +124,11 @@ class Deliverer:
             lane.held = False
             self._next(lane)
 
+    def hurry(self, subscription: SubscriptionId) -> None:
+        """Its consumer is known to be back: what waits is tried at once."""
+        if lane := self._lanes.get(subscription):
+            self._courier.hurry(lane)
+
     def restart(self, subscription: SubscriptionId, after: Place) -> None:
         """It goes on behind that place, held and paced as before; what waits is dropped as if it had ended."""
         held, pace = self._held.get(subscription), self._paces.get(subscription)

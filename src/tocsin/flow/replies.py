@@ -13,7 +13,7 @@ from tocsin.model.identity import Pairs
 from tocsin.model.notification import Notification
 from tocsin.model.paths import REPLIES, SOAP_REPLIES
 from tocsin.model.replies import REPLY_FOR, REPLY_TO, REPLY_TYPE, REPLY_VIEW, ReplyRequest, token_of
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Subscription, neighbour_of
 
 
 def customised(
@@ -21,6 +21,8 @@ def customised(
 ) -> tuple[Pairs, bytes]:
     """As `customise`, of what is told to one who may reply."""
     rules = BY_NAME.get(subscription.form.dialect)
+    if neighbour_of(subscription) is not None:
+        return customise(told, subscription, base_url)
     if rules is None or not rules.is_soap:
         return customise(announced(told, subscription, base_url), subscription, base_url)
     headers, body = customise(told, subscription, base_url, written)

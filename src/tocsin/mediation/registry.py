@@ -30,7 +30,8 @@ DIALECTS: tuple[Dialect, ...] = tuple(
         "ce.webhook",
     )
 )
-BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}
+# The last is between nodes: nobody subscribes or publishes in it.
+BY_NAME: Mapping[str, Dialect] = {each.name: each for each in (*DIALECTS, _dialect("between_nodes"))}
 # Those a consumer can be spoken to in.
 NAMES = tuple(each.name for each in DIALECTS if each.is_soap or each.write)
 

@@ -140,7 +140,7 @@ class OutboxEngine:
     async def _take(self, entry: Entry) -> None:
         """What was matched for a subscription that has ended since is not sent, as with the other engine."""
         if entry.subscription in self._standing or await asyncio.to_thread(self._stands, entry.subscription):
-            if self._harvests is not None and self._harvests.by_record and isinstance(entry.what, Delivery):
+            if self._harvests is not None and self._harvests.by_place and isinstance(entry.what, Delivery):
                 self._harvests.offered(entry.what)
             self.deliverer.offer(entry)
         else:

@@ -114,7 +114,7 @@ class Settlement:
             self._engine.settled(entry)
         if result == "dead":
             self._bury(delivery, outcome, 0)
-            if self._harvests is not None:
+            if self._harvests is not None and not delivery.to.node:
                 self._harvests.dead(outcome)
             self.filters.died(outcome)
             if self.in_a_row.died(outcome):

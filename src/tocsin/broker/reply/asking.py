@@ -82,7 +82,8 @@ class Asking:
         return seconds
 
     def _secret(self, view: str) -> str:
-        return self._mac(f"secret {view}")
+        """This node's own: a token counts where it was given, and nowhere else."""
+        return self._mac(f"secret {view} {self._base_url}")
 
     def _mac(self, text: str) -> str:
         return hashlib.blake2b(text.encode(), digest_size=16, key=self._key).hexdigest()

@@ -24,7 +24,7 @@ from tocsin.model.records import Position
 from tocsin.model.refusal import Refusal
 from tocsin.model.replies import ReplyRequest, Token, is_proven, read_token
 from tocsin.model.reply_types import reply_type
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.routing.machine import Expire
 from tocsin.routing.reply.harvester import Harvester
 from tocsin.routing.reply.messages import (
@@ -53,7 +53,7 @@ FORGET_SECONDS = 60.0
 FLUSH_SECONDS = 0.1  # that new harvesters wait for others to be written with
 _KEPT = 86_400 * SECOND  # ids of letters
 _decode_reply = msgspec.json.Decoder(dict[str, Any]).decode
-Neighbour = Callable[[Subscription], str | None]
+Place = tuple[int, int]
 Mailboxes = Callable[[Notification], tuple[int, bool]]
 
 
@@ -65,7 +65,7 @@ class Open(NamedTuple):
 
 
 class Harvests:
-    """`neighbours` are the nodes that publications may go to, `neighbour` is the one that a subscription stands for."""
+    """`neighbours` are the nodes that publications may go to."""
 
     def __init__(
         self,
@@ -77,12 +77,9 @@ class Harvests:
         way: Way,
         now: Callable[[], Instant],
         report: Callable[[str], None],
-        *,
-        neighbours: Callable[[], Sequence[str]] = tuple,
-        neighbour: Neighbour = lambda _: None,
+        neighbours: Callable[[], Sequence[str]],
     ) -> None:
         self._base_url, self._node, self._settings, self._now = base_url, node, settings, now
-        self._neighbour = neighbour
         self.asking = Asking(base_url, key, settings, lambda: self._roots)
         self._roots = 0
         self._family = Harvesters(
@@ -96,11 +93,11 @@ class Harvests:
         self.runtime = Runtime(self._family, tables_of(store), now, report, way)
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._closing = False
-        self.by_record: dict[int, Open] = {}
-        self._records: defaultdict[str, list[int]] = defaultdict(list)
-        self._watched: dict[int, str] = {}  # records that Spark has not matched yet
+        self.by_place: dict[Place, Open] = {}
+        self._places: defaultdict[str, list[Place]] = defaultdict(list)
+        self._watched: dict[Place, str] = {}  # records that Spark has not matched yet
         self._tasks: set[asyncio.Task[None]] = set()
-        self._gathered: dict[int, Forwarded] = {}
+        self._gathered: dict[Place, Forwarded] = {}
         self._unwritten: dict[str, int] = {}  # views whose harvester is on its way to the disk, by their record
         self._opening: list[tuple[str, Opened | NotReached]] = []
         self._flushing: asyncio.TimerHandle | None = None
@@ -134,28 +131,27 @@ class Harvests:
             self._roots += harvester.is_root
             for source in harvester.sources():
                 if source.at >= 0:
-                    self._remember(source.at, Open(harvester.view_id, source.receiver))
+                    self._remember((source.at, source.index), Open(harvester.view_id, source.receiver))
             if not harvester.is_forwarded:
-                self._watched |= {each.at: harvester.view_id for each in harvester.sources() if each.at >= 0}
+                places = ((each.at, each.index) for each in harvester.sources() if each.at >= 0)
+                self._watched |= dict.fromkeys(places, harvester.view_id)
         self._replied = [self._outcome(*each) for each in self._family.recalled]
         self._family.recalled.clear()
 
-    def _remember(self, record: int, found: Open) -> None:
-        self.by_record[record] = found
-        self._records[found.view].append(record)
+    def _remember(self, place: Place, found: Open) -> None:
+        self.by_place[place] = found
+        self._places[found.view].append(place)
 
     # What the dispatcher tells
 
     def forwarded(self, notification: Notification, found: Sequence[Subscription], *, complete: bool) -> None:
         """By the engine, of what it matched; before the record is told of."""
-        children = tuple(node for each in found if (node := self._neighbour(each)) is not None)
-        receiver, offset = notification.addressee, notification.at.offset
-        count = len(found) - len(children)
+        children = tuple(node for each in found if (node := neighbour_of(each)) is not None)
+        receiver, place = notification.addressee, (notification.at.offset, notification.index)
+        count, source = len(found) - len(children), OWN
         if receiver:
             count, source = min(1, count), f"@{receiver}"
-        else:
-            source = OWN
-        self._gathered[offset] = Forwarded(count, children, complete, source, offset, receiver)
+        self._gathered[place] = Forwarded(count, children, complete, source, *place, receiver)
 
     def follow(self, mailboxes: Mailboxes) -> Callable[[Arrival], None]:
         """Hears of a record that is in the log and was matched by the engine, where it does that itself.
@@ -171,16 +167,16 @@ class Harvests:
         return arrived
 
     def _open(self, notification: Notification, request: ReplyRequest, arrived: Arrival, mailboxes: Mailboxes) -> None:
-        offset, service = arrived.offset, notification.addressee
-        own = self._gathered.pop(offset, None)
+        place, service = (arrived.offset, notification.index), notification.addressee
+        own = self._gathered.pop(place, None)
         pulled, all_of_them = (1, True) if arrived.pull_point is not None else mailboxes(notification)
         missing = bool(service) and own is not None and not own.receivers + pulled
-        told = [Forwarded(0, (), True, f"@{service}", offset, service)] if service else []
+        told = [Forwarded(0, (), True, f"@{service}", *place, service)] if service else []
         if not service:
-            told = [Forwarded(pulled, (), all_of_them, MAILBOXES, offset), *(() if own is None else (own,))]
-        self._remember(offset, Open(request.view, service))
+            told = [Forwarded(pulled, (), all_of_them, MAILBOXES, *place), *(() if own is None else (own,))]
+        self._remember(place, Open(request.view, service))
         if own is None and not service:
-            self._watched[offset] = request.view
+            self._watched[place] = request.view
         opened = Opened(
             request,
             arrived.principal,
@@ -191,7 +187,7 @@ class Harvests:
             spread=bool(service),
         )
         if self._family.harvester(request.view) is None and request.view not in self._unwritten:
-            self._unwritten[request.view] = offset
+            self._unwritten[request.view] = arrived.offset
             self._roots += not request.path
         name = harvester_of(request.view, self._base_url)
         self._opening.append((name, opened))
@@ -218,20 +214,21 @@ class Harvests:
 
     def offered(self, delivery: Delivery) -> None:
         """By Spark, of what it matched: who it is for is seen as it passes (paper 001 s5.1)."""
-        found = self.by_record.get(delivery.at.offset)
-        if found is not None and not found.receiver:
-            source = f"{OWN} {delivery.match.subscription}"
-            self._flush()
-            self.runtime.post(
-                harvester_of(found.view, self._base_url), Forwarded(1, (), True, source, delivery.at.offset)
-            )
+        place = (delivery.at.offset, delivery.index)
+        found = self.by_place.get(place)
+        if found is None or found.receiver:
+            return
+        node, source = delivery.to.node, f"{OWN} {delivery.match.subscription}"
+        told = Forwarded(0, (node,), True, source, *place) if node else Forwarded(1, (), True, source, *place)
+        self._flush()
+        self.runtime.post(harvester_of(found.view, self._base_url), told)
 
     def matched(self, end: int) -> None:
         """By Spark: all before that record has passed."""
         self._flush()
-        for offset in [each for each in self._watched if each < end]:
-            name = harvester_of(self._watched.pop(offset), self._base_url)
-            self.runtime.post(name, Forwarded(0, (), True, OWN, offset))
+        for place in [each for each in self._watched if each[0] < end]:
+            name = harvester_of(self._watched.pop(place), self._base_url)
+            self.runtime.post(name, Forwarded(0, (), True, OWN, *place))
 
     @property
     def watches(self) -> bool:
@@ -240,7 +237,7 @@ class Harvests:
 
     def dead(self, outcome: Outcome) -> None:
         """A delivery that was given up."""
-        found = self.by_record.get(outcome.at.offset)
+        found = self.by_place.get((outcome.at.offset, outcome.index))
         if found is not None:
             self._flush()
             receiver = found.receiver or outcome.match.subscription
@@ -248,7 +245,7 @@ class Harvests:
 
     def answered(self, delivery: Delivery, answer: Answer) -> None:
         """A consumer may reply in its answer: a JSON object whose member `reply` is the value."""
-        found = self.by_record.get(delivery.at.offset)
+        found = self.by_place.get((delivery.at.offset, delivery.index))
         if found is not None and b'"reply"' in answer.body:
             receiver = found.receiver or delivery.match.subscription
             task = asyncio.create_task(self._reply_in_answer(found.view, receiver, answer.body))
@@ -315,10 +312,10 @@ class Harvests:
 
     def _outcome(self, harvester: Harvester, receiver: str, value: str) -> Outcome:
         opened = harvester.head.opened if harvester.head is not None else None
-        at = next((each.at for each in harvester.sources() if each.at >= 0), 0)
+        at, index = next(((each.at, each.index) for each in harvester.sources() if each.at >= 0), (0, 0))
         message = MessageId("" if opened is None else opened.message)
         match = Match(message, SubscriptionId(receiver))
-        return Outcome(match, Position(self._node, at), 0, self._now(), "replied", 0, value)
+        return Outcome(match, Position(self._node, at), index, self._now(), "replied", 0, value)
 
     # What publishers do
 
@@ -441,9 +438,9 @@ class Harvests:
         self._wake(view)
 
     def _over(self, view: str) -> None:
-        for offset in self._records.pop(view, ()):
-            self.by_record.pop(offset, None)
-            self._watched.pop(offset, None)
+        for place in self._places.pop(view, ()):
+            self.by_place.pop(place, None)
+            self._watched.pop(place, None)
         self._looked.pop(view, None)
         self._unwritten.pop(view, None)
         self._roots = sum(each.is_root for each in self._family.all()) if self._roots else 0

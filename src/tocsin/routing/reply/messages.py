@@ -29,7 +29,7 @@ def relay_of(node: str) -> str:
 class Forwarded(Struct, frozen=True):
     """To so many receivers of this node, and to these other nodes. Said again it stands in place of the first.
 
-    `at` is the record that was forwarded; all of it went to one `receiver`, where that is named.
+    `at` and `index` are where in the log it stands; it went to one `receiver` alone, where that is named.
     """
 
     receivers: int
@@ -37,6 +37,7 @@ class Forwarded(Struct, frozen=True):
     complete: bool = True
     source: str = OWN
     at: int = -1
+    index: int = 0
     receiver: str = ""
 
 
