@@ -18,11 +18,13 @@ from tocsin.routing.reply.messages import (
     Counted,
     Declined,
     Dropped,
+    Look,
     Opened,
     Passed,
     Reported,
     Single,
     harvester_of,
+    relay_of,
 )
 from tocsin.sim.network import between
 from tocsin.sim.reply import DAY, ReplyNetwork, Tree
@@ -250,3 +252,16 @@ def test_a_node_that_is_down_stays_outstanding() -> None:
     view = network.view(VIEW, ROOT)
     assert (view.receivers, view.replied, view.outstanding) == (3, 1, 2)
     assert not view.complete
+
+
+def test_a_second_look_goes_by_the_nodes_that_do_not_merge() -> None:
+    """Sent to those behind them as if they were neighbours, it came back and was sent again, without an end."""
+    network = Counting(Tree({"n0": ["n1"], "n1": ["n2"]}, {"n1": 1, "n2": 1}, frozenset({"n1", "n2"})))
+    network.publish(VIEW, ROOT)
+    until(network, 1000)
+    for number in (1, 2):
+        network.look(VIEW, ROOT, number)
+        found = network.machines[harvester_of(VIEW, ROOT)].step(Look(10 * number, SECOND), network.clock.now)
+        assert [each.to for each in found if isinstance(each, Send)] == [relay_of("n1")]
+        until(network, network.clock.now + 1000)
+    assert network.view(VIEW, ROOT).exact and network.view(VIEW, ROOT).outstanding == 2

@@ -426,6 +426,10 @@ class Harvester:
         return [SetTimer(when)]
 
     def _downward(self, message: Look | Terminate) -> list[Effect]:
-        """By their relays: which of them merge, and have it still, they know themselves."""
-        path = (self.node,)
-        return [Send(relay_of(child), Through(self.view_id, path, message)) for child in sorted(self._open)]
+        """By the relays of those it was forwarded to, which know themselves whether they merge and have it still. Those
+        behind a node that does not merge are told by that one: what skips it would come back by it."""
+        direct = {child for source in self._sources.values() for child in source.children}
+        told = self._open & direct
+        if self._open - direct:
+            told |= {child for child in direct & self.children.keys() if not self.children[child].merges}
+        return [Send(relay_of(child), Through(self.view_id, (self.node,), message)) for child in sorted(told)]
