@@ -110,10 +110,9 @@ def test_who_does_not_sends_each_reply_over_each_edge_to_the_root(tree: FullTree
 def test_state_is_where_table_1_has_it() -> None:
     tree = FullTree(2, 6)
     merging, passing = harvest(Setting(tree, 4)), harvest(Setting(tree, 4, 1.0))
-    assert [each.state_max for each in merging.by_depth] == [8, 8, 8, 7, 4, 2, 0]
-    assert [each.state_max for each in passing.by_depth][1:] == [0, 0, 0, 0, 5, 0], "the path, before the receivers"
+    assert [each.state_max for each in merging.by_depth] == [4, 4, 4, 4, 4, 2, 0]
+    assert [each.state_max for each in passing.by_depth] == [4, 0, 0, 0, 0, 5, 0], "the path, before the receivers"
     assert passing.by_depth[5].state_mean == 5.0
-    assert passing.state_entries == passing.by_depth[0].state_max
 
 
 def test_a_publication_is_longer_by_the_path_where_nothing_is_merged() -> None:

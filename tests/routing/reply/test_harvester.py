@@ -13,7 +13,7 @@ from tests.effort import examples
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.replies import ReplyRequest
 from tocsin.routing.machine import Send
-from tocsin.routing.reply.harvester import GRACE
+from tocsin.routing.reply.harvester import GRACE, Harvester
 from tocsin.routing.reply.messages import (
     Counted,
     Declined,
@@ -265,3 +265,26 @@ def test_a_second_look_goes_by_the_nodes_that_do_not_merge() -> None:
         assert [each.to for each in found if isinstance(each, Send)] == [relay_of("n1")]
         until(network, network.clock.now + 1000)
     assert network.view(VIEW, ROOT).exact and network.view(VIEW, ROOT).outstanding == 2
+
+
+def test_replies_that_came_for_good_are_one_histogram() -> None:
+    """However many nodes they came from: a report that may change is kept apart, the last one is not."""
+    children = [f"n{number}" for number in range(1, 9)]
+    tree = Tree({"n0": children}, dict.fromkeys(children, 2), frozenset(children[:4]))
+    network = Counting(tree)
+    network.publish(VIEW, ROOT)
+    until(network, 1000)
+    root = network.machines[harvester_of(VIEW, ROOT)]
+    assert isinstance(root, Harvester)
+    for child in children:
+        network.reply(VIEW, child, f"{child}-a", "yes")
+    network.look(VIEW, ROOT, 1)
+    until(network, 2000)
+    assert (root.entries, root.report().histogram.counts) == (1 + 4, {"yes": 8})
+    for child in children:
+        network.reply(VIEW, child, f"{child}-b", "no")
+    until(network, 3000)
+    assert (root.entries, network.view(VIEW, ROOT).histogram.counts) == (2, {"yes": 8, "no": 8})
+    assert network.view(VIEW, ROOT).complete
+    network.crash(harvester_of(VIEW, ROOT))
+    assert network.view(VIEW, ROOT).histogram.counts == {"yes": 8, "no": 8}

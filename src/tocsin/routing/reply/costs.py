@@ -38,28 +38,23 @@ def cost(algorithm: Algorithm, tree: FullTree, values: int, depth: int) -> Cost:
 
 
 def _merging(tree: FullTree, values: int, depth: int) -> Cost:
-    """One message to the node before, with as many values as there are or as there are receivers behind. Until then a
-    histogram is kept for each node behind; the last before the receivers has one of its own."""
-    branching, height = tree.branching, tree.height
-    sent = min(values, tree.behind(depth)) if depth else 0
-    if depth == height:
+    """One message to the node before, with as many values as there are, or as there are receivers behind; until then
+    they are kept."""
+    if depth == tree.height:
         return Cost(1, 1, 0, 0, 0)
-    received = branching * min(values, tree.behind(depth + 1))
-    stored = received if depth < height - 1 else min(values, branching)
-    return Cost(min(depth, 1), sent, branching, received, stored)
+    kept = min(values, tree.behind(depth))
+    received = tree.branching * min(values, tree.behind(depth + 1))
+    return Cost(min(depth, 1), kept if depth else 0, tree.branching, received, kept)
 
 
 def _passing(tree: FullTree, values: int, depth: int) -> Cost:
-    """Every reply of those behind, with the path that is left. The last before the receivers keeps the path; the root a
-    histogram for each of those."""
-    branching, height, behind = tree.branching, tree.height, tree.behind(depth)
-    if depth == height:
+    """Every reply of those behind, with the path that is left. The last before the receivers keeps the path, the root
+    what it has counted."""
+    behind, is_last = tree.behind(depth), depth == tree.height - 1
+    if depth == tree.height:
         return Cost(1, 1, 0, 0, 0)
-    length = 1 if depth == height - 1 else depth + 1
-    kept = height - 1 if depth == height - 1 else 0
-    if not depth:
-        kept = tree.nodes(height - 1) * min(values, branching)
-    return Cost(behind if depth else 0, behind * depth, behind, behind * length, kept)
+    kept = min(values, behind) if not depth else depth if is_last else 0
+    return Cost(behind if depth else 0, behind * depth, behind, behind * (1 if is_last else depth + 1), kept)
 
 
 def distinct(values: int, replies: int) -> float:

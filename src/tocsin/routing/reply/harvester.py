@@ -7,7 +7,7 @@ request leads to the nearest node before that merges. The publisher's own node, 
 What one node sends another arrives in its order; what comes from several may be mixed in any way.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -42,6 +42,7 @@ GRACE = SECOND  # for those behind, when a view ends at its time
 PATIENCE = 60 * SECOND  # how much longer a node waits that hears nothing of an end
 SHARE = 8  # of a wait, one part of so many is kept for the way back
 HEAD, SOURCE, REPLY, MISSED, CHILD = "", "f ", "r ", "u ", "c "
+SETTLED = ""  # stands among the children for what none of them can say otherwise any more: one histogram for all
 How = Literal["", "terminated", "expired"]
 _COUNTED, _SECOND, _ENDED = Answer(Counted()), Answer(Dropped("second")), Answer(Dropped("ended"))
 
@@ -144,7 +145,7 @@ class Harvester:
 
     @property
     def entries(self) -> int:
-        """Of its histograms, its own and those it was sent (Table 1)."""
+        """Of its histograms: its own, that of all replies which came for good, and of each report which did not."""
         return len(self._local.counts) + sum(len(each.histogram.counts) for each in self.children.values())
 
     def report(self, *, final: bool = False) -> Report:
@@ -293,23 +294,30 @@ class Harvester:
             report.late,
             report.complete,
             report.final,
-            report.histogram,
+            Histogram() if report.final else report.histogram,
         )
-        return self._heard(by, report.number, now)
+        effects = self._settle(lambda settled: settled.take(report.histogram)) if report.final else []
+        return effects + self._heard(by, report.number, now)
+
+    def _settle(self, count: Callable[[Histogram], None]) -> list[Effect]:
+        settled = self.children.setdefault(SETTLED, Branch(complete=True, final=True))
+        count(settled.histogram)
+        if len(settled.histogram.counts) > 2 * self._most:
+            settled.histogram = settled.histogram.cut(self._most)
+        return [Remember(CHILD + SETTLED, settled)]
 
     def _single(self, by: str, value: str | None, now: Instant) -> list[Effect]:
         if self._is_over():
             return self._late(1)
         branch = self.children.setdefault(by, Branch())
         branch.merges = False
+        effects: list[Effect] = []
         if value is None:
             branch.unreached += 1
         else:
             branch.replied += 1
-            branch.histogram.add(value)
-            if len(branch.histogram.counts) > 2 * self._most:
-                branch.histogram = branch.histogram.cut(self._most)
-        return self._heard(by, -1, now)
+            effects = self._settle(lambda settled: settled.add(value))
+        return effects + self._heard(by, -1, now)
 
     def _told(self, message: Told, now: Instant) -> list[Effect]:
         if self._is_over():
