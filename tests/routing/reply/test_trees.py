@@ -3,7 +3,7 @@
 import pytest
 
 from tocsin.model.refusal import Refusal
-from tocsin.routing.reply.trees import FullTree, fit
+from tocsin.routing.reply.trees import FullTree, fit, fit_of_full
 
 
 def full(branching: int, height: int) -> dict[str, list[str]]:
@@ -64,3 +64,11 @@ def test_where_the_way_to_the_root_is_too_narrow() -> None:
 def test_what_is_no_tree_is_refused(children: dict[str, list[str]], words: str) -> None:
     with pytest.raises(Refusal, match=words):
         fit(children, FullTree(2, 2))
+
+
+def test_a_full_tree_is_classed_without_being_written_down() -> None:
+    for tree, reserved in ((FullTree(3, 3), FullTree(2, 4)), (FullTree(2, 4), FullTree(3, 2)), (FullTree(2, 2),) * 2):
+        short, whole = fit_of_full(tree, reserved), fit(full(tree.branching, tree.height), reserved)
+        assert short.preserving == whole.preserving
+        assert {each.depth for each in short.overloads} == {each.depth for each in whole.overloads}
+        assert (short.receivers, short.branching, short.height) == (whole.receivers, whole.branching, whole.height)

@@ -6,8 +6,6 @@ from msgspec import Struct
 
 from tocsin.model.refusal import Refusal
 
-MOST_NAMED = 20  # of the nodes that are more than was reserved
-
 
 class FullTree(Struct, frozen=True):
     """Each node has `branching` behind it; the receivers are those that are `height` edges from the root."""
@@ -81,13 +79,36 @@ def fit(children: Mapping[str, Sequence[str]], reserved: FullTree) -> Fit:
     return Fit(widest, max(depths.values()), receivers[root], tuple(excess), tuple(overloads))
 
 
+def fit_of_full(tree: FullTree, reserved: FullTree) -> Fit:
+    """Of a tree that is full itself, and may be far too large to be written down: all nodes of a depth are alike."""
+    excess, overloads = list[Excess](), list[Overload]()
+    if tree.branching > reserved.branching:
+        excess.append(Excess("the root, as every other", 0, _too_many(tree.branching, reserved)))
+    if tree.height > reserved.height:
+        depth = reserved.height + 1
+        excess.append(Excess("all there", depth, _too_deep(depth, reserved)))
+    for depth in range(min(tree.height, reserved.height)):
+        if tree.behind(depth) > reserved.behind(depth):
+            name = "each of them" if depth else "the root"
+            overloads.append(Overload(name, depth, tree.behind(depth), reserved.behind(depth)))
+    return Fit(tree.branching, tree.height, tree.receivers, tuple(excess), tuple(overloads))
+
+
+def _too_many(count: int, reserved: FullTree) -> str:
+    return f"it has {count:,} children, and {reserved.branching:,} are reserved for"
+
+
+def _too_deep(depth: int, reserved: FullTree) -> str:
+    return f"it is {depth} edges from the root, and {reserved.height} are reserved for"
+
+
 def _excess(node: str, depth: int, children: Mapping[str, Sequence[str]], reserved: FullTree) -> list[Excess]:
     """What is below a node that is too deep need not be told as well."""
     found, count = list[Excess](), len(children.get(node, ()))
     if depth <= reserved.height and count > reserved.branching:
-        found.append(Excess(node, depth, f"it has {count:,} children, and {reserved.branching:,} are reserved for"))
+        found.append(Excess(node, depth, _too_many(count, reserved)))
     if depth == reserved.height + 1:
-        found.append(Excess(node, depth, f"it is {depth} edges from the root, and {reserved.height} are reserved for"))
+        found.append(Excess(node, depth, _too_deep(depth, reserved)))
     return found
 
 
