@@ -14,6 +14,7 @@ from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, Payload, Way, came_by
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription, neighbour_of
 
 THERE, HERE = "http://there:1/tocsin", "http://here:2"
@@ -35,7 +36,7 @@ TOLD = st.builds(
     type=st.none() | TEXT | st.builds(QName, TEXT, TEXT),
     attributes=st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple),
     payload=st.builds(Payload, TEXT, st.binary(max_size=20)),
-    reply_type=st.none() | TEXT,
+    reply=st.none() | st.builds(ReplyRequest, TEXT, TEXT, st.integers(0, 9).map(Instant)),
     way=st.none() | st.just(Way("http://further", Node("far"), 3)),
 )
 
@@ -57,8 +58,9 @@ def test_everything_of_a_notification_travels(told: list[Notification]) -> None:
     body = together(tuple(map(delivery, told))).body
     for index, (sent, found) in enumerate(zip(told, normalise(record(body)), strict=True)):
         origin, hops = (Node("n"), 1) if sent.way is None else (Node("far"), 4)
+        reply = None if sent.reply is None else sent.reply.for_neighbour()
         assert found == replace(
-            sent, at=Position(Node("m"), 40), index=index, when=Instant(99), way=Way(THERE, origin, hops)
+            sent, reply=reply, at=Position(Node("m"), 40), index=index, when=Instant(99), way=Way(THERE, origin, hops)
         )
         assert came_by(found) == THERE
 

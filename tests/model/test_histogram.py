@@ -63,3 +63,11 @@ def test_adding_to_a_cut_one_says_how_much_may_have_been_there_before() -> None:
     assert known(found) == ({"a": 3}, 3, 2, {})
     found.add("b")
     assert (found.counts["b"], found.most_of("b"), found.total) == (1, 3, 7)
+
+
+@given(replies, replies, st.integers(1, 20))
+def test_one_that_takes_another_is_both_merged(a: list[str], b: list[str], most: int) -> None:
+    x, y = of(a, most), of(b, most)
+    expected, before = known(merged([x, y])), repr(y)
+    x.take(y)
+    assert known(x) == expected and repr(y) == before

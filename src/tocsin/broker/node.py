@@ -49,7 +49,6 @@ from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
-from tocsin.model.subscription import neighbour_of
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
@@ -75,7 +74,6 @@ class _Sending:
             way,
             now,
             on.report,
-            lambda: [node for each in standing.neighbours.values() if (node := neighbour_of(each)) is not None],
         )
         self.deliverer = deliverer = Deliverer(
             network.http,
@@ -96,7 +94,7 @@ class _Sending:
             engine, deliverer, directory.outcomes, self.failures, settings.delivery, harvests
         )
         self.notices = EndNotices(deliverer)
-        self.standing = standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
+        self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
         self.consumers = consumers = Consumers(
             settings, base_url, directory.store, self.standing, network.http, deliverer, now, on.report
         )

@@ -30,6 +30,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pause": ("subscribe", "Hold a subscription."),
         "resume": ("subscribe", "Go on with a subscription that was paused or suspended."),
         "unsubscribe": ("subscribe", "End a subscription."),
+        "reply": ("reply", "Replies to publications, and what they cost."),
         "mediate": ("mediate", "Print a message as another dialect would have it."),
     },
     "Meaning and interest": {

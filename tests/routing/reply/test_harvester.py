@@ -13,16 +13,18 @@ from tests.effort import examples
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.replies import ReplyRequest
 from tocsin.routing.machine import Send
-from tocsin.routing.reply.harvester import GRACE
+from tocsin.routing.reply.harvester import GRACE, Harvester
 from tocsin.routing.reply.messages import (
     Counted,
     Declined,
     Dropped,
+    Look,
     Opened,
     Passed,
     Reported,
     Single,
     harvester_of,
+    relay_of,
 )
 from tocsin.sim.network import between
 from tocsin.sim.reply import DAY, ReplyNetwork, Tree
@@ -250,3 +252,39 @@ def test_a_node_that_is_down_stays_outstanding() -> None:
     view = network.view(VIEW, ROOT)
     assert (view.receivers, view.replied, view.outstanding) == (3, 1, 2)
     assert not view.complete
+
+
+def test_a_second_look_goes_by_the_nodes_that_do_not_merge() -> None:
+    """Sent to those behind them as if they were neighbours, it came back and was sent again, without an end."""
+    network = Counting(Tree({"n0": ["n1"], "n1": ["n2"]}, {"n1": 1, "n2": 1}, frozenset({"n1", "n2"})))
+    network.publish(VIEW, ROOT)
+    until(network, 1000)
+    for number in (1, 2):
+        network.look(VIEW, ROOT, number)
+        found = network.machines[harvester_of(VIEW, ROOT)].step(Look(10 * number, SECOND), network.clock.now)
+        assert [each.to for each in found if isinstance(each, Send)] == [relay_of("n1")]
+        until(network, network.clock.now + 1000)
+    assert network.view(VIEW, ROOT).exact and network.view(VIEW, ROOT).outstanding == 2
+
+
+def test_replies_that_came_for_good_are_one_histogram() -> None:
+    """However many nodes they came from: a report that may change is kept apart, the last one is not."""
+    children = [f"n{number}" for number in range(1, 9)]
+    tree = Tree({"n0": children}, dict.fromkeys(children, 2), frozenset(children[:4]))
+    network = Counting(tree)
+    network.publish(VIEW, ROOT)
+    until(network, 1000)
+    root = network.machines[harvester_of(VIEW, ROOT)]
+    assert isinstance(root, Harvester)
+    for child in children:
+        network.reply(VIEW, child, f"{child}-a", "yes")
+    network.look(VIEW, ROOT, 1)
+    until(network, 2000)
+    assert (root.entries, root.report().histogram.counts) == (1 + 4, {"yes": 8})
+    for child in children:
+        network.reply(VIEW, child, f"{child}-b", "no")
+    until(network, 3000)
+    assert (root.entries, network.view(VIEW, ROOT).histogram.counts) == (2, {"yes": 8, "no": 8})
+    assert network.view(VIEW, ROOT).complete
+    network.crash(harvester_of(VIEW, ROOT))
+    assert network.view(VIEW, ROOT).histogram.counts == {"yes": 8, "no": 8}

@@ -59,14 +59,13 @@ class Harvesters(Family[Harvester | Relay]):
     def __init__(
         self,
         node: str,
-        neighbours: Callable[[], Sequence[str]],
         changed: Callable[[str], None],
         over: Callable[[str], None],
         *,
         merging: bool,
         retention: int,
     ) -> None:
-        self._node, self._neighbours, self._changed, self._over = node, neighbours, changed, over
+        self._node, self._changed, self._over = node, changed, over
         self._merging, self._retention = merging, retention
         self.always = (relay_of(node),)
         self._here: dict[str, Harvester] = {}
@@ -77,7 +76,7 @@ class Harvesters(Family[Harvester | Relay]):
         if node != self._node:
             return None
         if kind == RELAY:
-            return Relay(node, self.harvester, self._neighbours, merging=self._merging)
+            return Relay(node, self.harvester, merging=self._merging)
         made = self._here[kind] = Harvester(name, rows, merging=self._merging, retention=self._retention)
         self.recalled += ((made, key[2:], row.value) for key, row in rows.items() if key.startswith(REPLY))
         return made

@@ -65,8 +65,6 @@ class Open(NamedTuple):
 
 
 class Harvests:
-    """`neighbours` are the nodes that publications may go to."""
-
     def __init__(
         self,
         base_url: str,
@@ -77,14 +75,12 @@ class Harvests:
         way: Way,
         now: Callable[[], Instant],
         report: Callable[[str], None],
-        neighbours: Callable[[], Sequence[str]],
     ) -> None:
         self._base_url, self._node, self._settings, self._now = base_url, node, settings, now
         self.asking = Asking(base_url, key, settings, lambda: self._roots)
         self._roots = 0
         self._family = Harvesters(
             base_url,
-            neighbours,
             self._changed,
             self._over,
             merging=settings.merge,

@@ -7,7 +7,7 @@ request leads to the nearest node before that merges. The publisher's own node, 
 What one node sends another arrives in its order; what comes from several may be mixed in any way.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -42,6 +42,7 @@ GRACE = SECOND  # for those behind, when a view ends at its time
 PATIENCE = 60 * SECOND  # how much longer a node waits that hears nothing of an end
 SHARE = 8  # of a wait, one part of so many is kept for the way back
 HEAD, SOURCE, REPLY, MISSED, CHILD = "", "f ", "r ", "u ", "c "
+SETTLED = ""  # stands among the children for what none of them can say otherwise any more: one histogram for all
 How = Literal["", "terminated", "expired"]
 _COUNTED, _SECOND, _ENDED = Answer(Counted()), Answer(Dropped("second")), Answer(Dropped("ended"))
 
@@ -146,6 +147,10 @@ class Harvester:
     def sources(self) -> Iterable[Forwarded]:
         return self._sources.values()
 
+    def forwarded_to(self) -> list[str]:
+        """The other nodes."""
+        return [child for each in self._sources.values() for child in each.children]
+
     # What is seen of it
 
     @property
@@ -158,7 +163,7 @@ class Harvester:
 
     @property
     def entries(self) -> int:
-        """Of its histograms, its own and those it was sent (Table 1)."""
+        """Of its histograms: its own, that of all replies which came for good, and of each report which did not."""
         return len(self._local.counts) + sum(len(each.histogram.counts) for each in self.children.values())
 
     def report(self, *, final: bool = False) -> Report:
@@ -307,9 +312,17 @@ class Harvester:
             report.late,
             report.complete,
             report.final,
-            report.histogram,
+            Histogram() if report.final else report.histogram,
         )
-        return self._heard(by, report.number, now)
+        effects = self._settle(lambda settled: settled.take(report.histogram)) if report.final else []
+        return effects + self._heard(by, report.number, now)
+
+    def _settle(self, count: Callable[[Histogram], None]) -> list[Effect]:
+        settled = self.children.setdefault(SETTLED, Branch(complete=True, final=True))
+        count(settled.histogram)
+        if len(settled.histogram.counts) > 2 * self._most:
+            settled.histogram = settled.histogram.cut(self._most)
+        return [Remember(CHILD + SETTLED, settled)]
 
     def _single(self, by: str, value: str | None, now: Instant) -> list[Effect]:
         if self._is_over():
@@ -317,14 +330,13 @@ class Harvester:
         branch = self.children.setdefault(by, Branch())
         branch.merges = False
         branch.complete |= self.head is not None and self.head.opened.spread
+        effects: list[Effect] = []
         if value is None:
             branch.unreached += 1
         else:
             branch.replied += 1
-            branch.histogram.add(value)
-            if len(branch.histogram.counts) > 2 * self._most:
-                branch.histogram = branch.histogram.cut(self._most)
-        return self._heard(by, -1, now)
+            effects = self._settle(lambda settled: settled.add(value))
+        return effects + self._heard(by, -1, now)
 
     def _told(self, message: Told, now: Instant) -> list[Effect]:
         if self._is_over():
@@ -441,6 +453,10 @@ class Harvester:
         return [SetTimer(when)]
 
     def _downward(self, message: Look | Terminate) -> list[Effect]:
-        """By their relays: which of them merge, and have it still, they know themselves."""
-        path = (self.node,)
-        return [Send(relay_of(child), Through(self.view_id, path, message)) for child in sorted(self._open)]
+        """By the relays of those it was forwarded to, which know themselves whether they merge and have it still. Those
+        behind a node that does not merge are told by that one: what skips it would come back by it."""
+        direct = set(self.forwarded_to())
+        told = self._open & direct
+        if self._open - direct:
+            told |= {child for child in direct & self.children.keys() if not self.children[child].merges}
+        return [Send(relay_of(child), Through(self.view_id, (self.node,), message)) for child in sorted(told)]

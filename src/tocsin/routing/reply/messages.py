@@ -87,14 +87,14 @@ class Dropped(Struct, frozen=True):
 # From the publisher, or from the node before
 
 
-class Look(Struct, frozen=True, tag=True):
+class Look(Struct, frozen=True, tag="look"):
     """A partial view is asked for; who has to ask others waits so long for them, in nanoseconds."""
 
     number: int
     wait: int = 0
 
 
-class Terminate(Struct, frozen=True, tag=True):
+class Terminate(Struct, frozen=True, tag="terminate"):
     """Nothing counts that comes later; who has to tell others waits so long for what they have, in nanoseconds."""
 
     grace: int = 0
@@ -119,19 +119,19 @@ class Report(Struct, frozen=True, array_like=True):
     histogram: Histogram
 
 
-class Reported(Struct, frozen=True, tag=True):
+class Reported(Struct, frozen=True, tag="reported"):
     by: str
     report: Report
 
 
-class Single(Struct, frozen=True, tag=True):
+class Single(Struct, frozen=True, tag="single"):
     """One reply, of a node that does not merge them; None: a receiver that was not reached."""
 
     by: str
     value: str | None
 
 
-class Told(Struct, frozen=True, tag=True):
+class Told(Struct, frozen=True, tag="told"):
     """What a node that does not merge replies knows of its own receivers, and whom else it asked to look."""
 
     by: str
@@ -141,7 +141,7 @@ class Told(Struct, frozen=True, tag=True):
     complete: bool
 
 
-class Declined(Struct, frozen=True, tag=True):
+class Declined(Struct, frozen=True, tag="declined"):
     """That node had the publication before, or never got it: nobody waits for it here."""
 
     by: str
