@@ -13,8 +13,10 @@ from tests.whole.conftest import Start
 from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.speech import message, notify
+from tests.whole.worlds import TOPIC, create, graph, node_of
 
 from tocsin import Received
+from tocsin.broker.caller import NODE
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
@@ -271,3 +273,27 @@ async def test_whoever_the_graph_tells_can_answer_and_nobody_counts_twice(
     found = await view_when(http, view, replied=2, exact=True)
     assert histogram(found) == {"12": 1, "30": 1}
     assert (found["receivers"], found["outstanding"]) == (3, 1)
+
+
+async def test_services_of_another_node_reply_to_the_root_of_the_message(tmp_path: Path, http: HttpClient) -> None:
+    async with node_of(tmp_path / "a") as keeper, node_of(tmp_path / "b", keeper) as other:
+        await keeper.implicit.change_world(NODE, graph(("Desks", "Near"), ("Desks", "Far")), "operator")
+        await create(keeper, "desk", "Desks")
+        points = {
+            "near": (keeper, await create(keeper, "near", "Near")),
+            "far": (other, await create(other, "far", "Far")),
+        }
+        event = {"specversion": "1.0", "id": "1", "source": "/d", "type": "ask", "subject": TOPIC, "replytype": "int"}
+        headers = (("Content-Type", "application/cloudevents+json"),)
+        address = f"{keeper.base_url}/notifiers/desk?protocol=din"
+        answer = await http.request("POST", address, headers, json.dumps(event).encode())
+        assert answer.status == 202, answer
+        view = document(answer.body)["view"]
+        for name, (node, point) in points.items():
+            url = f"{node.base_url}/api/pullpoints/{point}/messages?wait=60s"
+            (held,) = (await get(http, url))["items"]
+            assert held["event"]["replyto"].startswith(node.base_url), "it is contacted where it was told"
+            assert "replyview" not in held["event"]
+            assert (await call(http, "POST", held["event"]["replyto"], {"value": len(name)})).status == 204
+        found = await view_when(http, view, complete=True)
+        assert histogram(found) == {"3": 1, "4": 1} and found["receivers"] == 2

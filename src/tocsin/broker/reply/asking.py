@@ -61,7 +61,7 @@ class Asking:
         view, type_ = notification.attribute(REPLY_VIEW), notification.attribute(REPLY_TYPE)
         if view is None or type_ is None:
             return None
-        name, until, node = view.split(" ", 2)
+        name, until, node = view.split(" ", 2)  # as `for_notifiers` wrote it, at some node of this world
         path = () if node == self._base_url else (node,)
         return ReplyRequest(name, type_, Instant(int(until)), self._secret(name), path, (self._base_url,))
 
