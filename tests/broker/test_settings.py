@@ -311,3 +311,13 @@ def test_options_with_secrets_are_told_without_them() -> None:
     with pytest.raises(SettingsError, match="expected KEY=VALUE") as raised:
         load({"pipeline-tables-options": "hush"}, {})
     assert "hush" not in str(raised.value)
+
+
+def test_a_node_of_a_tree_needs_the_key_and_a_log_of_its_own() -> None:
+    above = {"parent": "http://127.0.0.1:8080"}
+    with pytest.raises(SettingsError, match=r"needs implicit\.key_file"):
+        load(above, {})
+    given = above | {"implicit-key-file": "tree.key"}
+    assert load(given, {}).tree.parent == "http://127.0.0.1:8080"
+    with pytest.raises(SettingsError, match="needs a log of its own"):
+        load(given | {"log-shared": "kafka://127.0.0.1:9092/x"}, {})

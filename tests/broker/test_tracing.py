@@ -66,7 +66,8 @@ class Node:
         self.pulled_to, self.lagging = 100, dict[str, int]()
         self.saved = 0
 
-    def page(self, after: str, limit: int, seen: Any = None) -> Sequence[Subscription]:
+    def page(self, after: str, limit: int, seen: Any = None, neighbours: bool = False) -> Sequence[Subscription]:
+        del neighbours
         standing = sorted(self.store.past.subscriptions(), key=lambda each: each.id)
         return [each for each in standing if each.id > after and (seen is None or seen(each))][:limit]
 

@@ -119,6 +119,24 @@ async def test_a_failure_is_tried_again_before_what_follows(bench: Bench, sink: 
     assert {each.snapshot for each in bench.outcomes} == {"d1"}, "each says which snapshot decided"
 
 
+@pytest.mark.parametrize("failures", [1, 100])
+async def test_who_is_known_to_be_back_is_not_waited_for(bench: Bench, sink: "Sink", failures: int) -> None:
+    """Whether its lane backs off for long, or its breaker is open; the timer that comes later sends nothing."""
+    patient = DeliverySettings(first_delay=0.2, longest_delay=3600, failures_to_open=failures, cool_down=3600)
+    bench.start(patient)
+    sink.answering = lambda path, body: sink.reply(503, "Retry-After: 3600\r\n")
+    bench.tell("s", 1, sink.url("s"))
+    bench.tell("s", 2, sink.url("s"))
+    await wait_until(lambda: len(bench.outcomes) == 1)
+    sink.answering = lambda path, body: sink.reply(202)
+    bench.deliverer.hurry(SubscriptionId("nobody"))
+    bench.deliverer.hurry(SubscriptionId("s"))
+    await wait_until(lambda: bench.deliverer.figures().delivered == 2)
+    assert bench.results("s") == [(1, "retry", 1), (1, "delivered", 2), (2, "delivered", 1)]
+    bench.deliverer.hurry(SubscriptionId("s"))
+    assert await bench.deliverer.drain(10) and sink.bodies("s") == [b"1", b"1", b"2"]
+
+
 async def test_after_the_last_attempt_it_is_a_dead_letter_and_the_next_one_goes(bench: Bench, sink: "Sink") -> None:
     sink.answering = lambda path, body: sink.reply(500 if body == b"1" else 202, body=b"on fire")
     bench.tell("s", 1, sink.url("s"))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.delivery.retry import delay, describe, judge
+from tocsin.delivery.retry import delay, describe, judge, judge_of_node
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.wire.answer import Answer
 
@@ -36,6 +36,15 @@ def test_what_an_answer_means(status: int, first: str, last: str) -> None:
 
 def test_a_refused_address_is_dead_at_once() -> None:
     assert judge(Answer(0, error="loopback", refused=True), 1, SETTINGS) == "dead"
+
+
+@pytest.mark.parametrize(
+    ("status", "means"),
+    [(200, "delivered"), (0, "retry"), (403, "retry"), (421, "retry"), (503, "retry"), (400, "dead"), (413, "dead")],
+)
+def test_a_node_is_waited_for(status: int, means: str) -> None:
+    """A key may be put right, a child be joined again; what it cannot read it never will."""
+    assert judge_of_node(Answer(status)) == means
 
 
 @given(st.integers(1, 2000), st.integers())

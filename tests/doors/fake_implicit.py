@@ -118,6 +118,7 @@ class FakeNode:
 
     def __init__(self, port: FakeImplicit) -> None:
         self.implicit = port
+        self.tree = SimpleNamespace(runtime=None)  # nor here
 
     def now(self) -> Instant:
         return NOW

@@ -1,7 +1,7 @@
 import pytest
 
 from tocsin.flow.flow import Flow, normalise
-from tocsin.mediation.dialects import NAMES, customise
+from tocsin.mediation.dialects import NAMES, Written, customise
 from tocsin.model.identity import Instant, Node, SubscriptionId
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
@@ -37,6 +37,19 @@ def test_from_the_log_to_the_senders() -> None:
     bodies = [customise(told, each, "http://b")[1] for each in wanted]
     assert [each.body for each in deliveries] == bodies
     assert len(flow) == len(NAMES) + 1
+
+
+def test_what_was_made_of_a_notification_is_for_others_of_it_alone() -> None:
+    flow = Flow("http://b")
+    for at, dialect in enumerate((*NAMES, *NAMES)):
+        flow.apply(subscription(f"s{at}", dialect))
+    told = [normalise(record(f"/broker/publish/a{offset}", offset))[0] for offset in (5, 6)]
+    written: list[Written] = [{} for _ in told]
+    for subscriber in flow.match(told[0]).wanted:
+        for notification, made in zip(told, written, strict=True):
+            alone = customise(notification, subscriber, "http://b", {})
+            delivery = flow.deliver(notification, subscriber, None, made)
+            assert (delivery.headers, delivery.body) == alone
 
 
 def test_a_dialect_nobody_can_write_is_said_so() -> None:

@@ -56,6 +56,14 @@ def test_it_has_the_address_and_not_the_data(dialect: str, published: str, wrapp
     assert b"SECRET" in Flow(BASE).deliver(whole, to(dialect, thin=False, wrapped=wrapped)).body
 
 
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_what_is_made_for_others_is_not_for_it(wrapped: bool) -> None:
+    whole, written, flow = said("wsn-1.3"), dict[Any, Any](), Flow(BASE)
+    for thin in (True, False, True):
+        body = flow.deliver(whole, to("wsn-1.3", thin=thin, wrapped=wrapped), None, written).body
+        assert (b"SECRET" in body) == (not thin)
+
+
 def test_a_reader_of_cloud_events_is_told_what_and_where() -> None:
     delivery = Flow(BASE).deliver(said("wsn-1.3"), to("cloudevents", thin=True))
     headers = tuple((name.lower(), value) for name, value in delivery.headers)

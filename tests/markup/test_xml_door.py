@@ -1,6 +1,9 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lxml import etree
 from tests.pace import within
 
 from tocsin.markup import xml
@@ -97,3 +100,39 @@ def test_an_attribute_comes_back_as_it_was(text: str) -> None:
 )
 def test_where_an_angle_bracket_always_starts_a_tag(data: bytes, plain: bool) -> None:
     assert xml.is_plain(data) is plain
+
+
+_WHOLE = (
+    b"<a/>",
+    b"<a x='1'>t<b:c xmlns:b='urn:u'>&amp;&#65;</b:c> z</a>",
+    "<p:a xmlns:p='urn:p'>\u20ac</p:a>".encode(),
+)
+_BITS = (b"<", b">", b"</", b"/>", b"&", b"&#0;", b"'", b":", b"]]>", b"<a", b"\xff", b"\0", b" ", b"xmlns:b='u'", b"x")
+_CHANGES = st.lists(st.tuples(st.integers(0, 60), st.sampled_from(_BITS), st.booleans()), max_size=4)
+
+
+@given(st.sampled_from(_WHOLE), _CHANGES)
+def test_what_is_fed_is_read_as_what_is_parsed(whole: bytes, changes: list[tuple[int, bytes, bool]]) -> None:
+    for at, bit, replaces in changes:
+        whole = whole[:at] + bit + whole[at + replaces :]
+    try:
+        parsed = xml.serialise(etree.fromstring(whole, xml.SAFE_PARSER))
+    except (etree.XMLSyntaxError, ValueError):
+        parsed = None
+    fed = xml.element_of(whole)
+    assert (None if fed is None else xml.serialise(fed)) == parsed
+
+
+def test_what_is_fed_may_be_large_or_deep() -> None:
+    for size in (1 << 20, 11 << 20):
+        large = xml.element_of(b"<a>%b</a>" % (b"<b>%b</b>" % (b"x" * 1000) * (size // 1000)))
+        assert large is not None and len(large) == size // 1000
+    assert xml.element_of(b"<a>" * 300 + b"</a>" * 300) is None
+    assert xml.element_of(b"<a/>") is not None
+
+
+def test_threads_feed_parsers_of_their_own() -> None:
+    documents = [b"<a%d>%b</a%d>" % (number, b"<b/>" * 200, number) for number in range(400)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(xml.element_of, documents))
+    assert [each.tag for each in found if each is not None] == [f"a{number}" for number in range(400)]

@@ -6,13 +6,14 @@ Beside its arguments the environment says where: MASTER, TABLES; and how many RO
 import functools
 import os
 import signal
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from deltalake.table import TableOptimizer
 
 from tocsin.pipeline import batch
@@ -34,15 +35,17 @@ def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed_when_compacted(folder: Path) -> None:
-    """By another process, at the first file that compacting makes: this one is busy with it."""
-    watch = "while not list(pathlib.Path(folder).glob('day=*/part-*')): pass"
-    script = (
-        f"import os, pathlib, sys\nfolder, process = sys.argv[1:]\nprint(flush=True)\n{watch}\nos.kill(int(process), 9)"
-    )
-    watcher = subprocess.Popen([sys.executable, "-c", script, str(folder), str(os.getpid())], stdout=subprocess.PIPE)
-    assert watcher.stdout is not None
-    watcher.stdout.readline()
+def die_between(table: DeltaTable, compact: Callable[[], Any]) -> None:
+    """After the file that compacting makes, before its commit, which finds its place taken until then."""
+    folder = Path(table.table_uri.removeprefix("file://"))
+    taken = folder / "_delta_log" / f"{table.version() + 1:020}.json"
+    taken.mkdir()
+    try:
+        compact()
+    except CommitFailedError:
+        taken.rmdir()
+        assert [*folder.glob("day=*/part-*")], "what it made"
+        die()
 
 
 def doomed(later: int) -> None:
@@ -80,7 +83,7 @@ def killed(when: str, at: int) -> None:
         if when == "before compaction":
             die()
         if when == "during compaction":
-            killed_when_compacted(Path(self.table.table_uri.removeprefix("file://")))
+            die_between(self.table, lambda: _compact(self, *words, **more))
         done = _compact(self, *words, **more)
         if when == "after compaction":
             die()

@@ -22,6 +22,7 @@ from tocsin.pipeline.state.standing import Standing
 from tocsin.pipeline.state.standing import standing as kept_standing
 from tocsin.store.codec import encode
 from tocsin.store.database import Store
+from tocsin.store.past import Past
 from tocsin.store.snapshots import Made
 
 if TYPE_CHECKING:
@@ -91,6 +92,23 @@ def test_a_job_that_is_started_again_goes_on_with_its_snapshot(recorder: "Record
         made = publisher.publish(end)
     with StatePublisher(recorder.data, storage, least=1) as publisher:
         assert publisher.publish(end) == made
+
+
+def test_what_a_snapshot_holds_is_counted_once(recorder: "Recorder", monkeypatch: pytest.MonkeyPatch) -> None:
+    """A count takes as long as there are subscriptions, and batches are many."""
+    record_changes(recorder, 60)
+    asked: list[tuple[int, int]] = []
+    count = Past.count_changes
+
+    def counted(self: Past, *, since: int, before: int) -> int:
+        asked.append((since, before))
+        return count(self, since=since, before=before)
+
+    monkeypatch.setattr(Past, "count_changes", counted)
+    with StatePublisher(recorder.data, storage_of(recorder.data), least=1) as publisher:
+        for _ in range(9):
+            publisher.publish(30)
+    assert asked.count((0, 30)) == 2, "to see that a first one is due, and to see when the next one is"
 
 
 def test_a_damaged_snapshot_is_named_and_made_anew_once_it_is_removed(recorder: "Recorder") -> None:

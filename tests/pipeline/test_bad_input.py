@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
+from tests.cli.commands import process
 from tests.pipeline.conftest import Recorder
 from tests.pipeline.stage import Told, catch_up, rows_of, standing
 from tests.pipeline.test_run_process import SECONDS, child, events, fill, outbox_offsets, processes_of, wait_until
@@ -189,6 +190,16 @@ def test_a_master_that_does_not_answer(data: Path) -> None:
         free = server.getsockname()[1]
     with refused(data, f"no Spark master answers at spark://127.0.0.1:{free}", "--master"):
         replay(ReplaySettings(data, spark=SparkSettings(f"spark://127.0.0.1:{free}")))
+
+
+@pytest.mark.long
+def test_a_master_that_is_none(data: Path) -> None:
+    """Who listens takes what is sent and says nothing; Spark asks for a minute."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        master = f"spark://127.0.0.1:{server.getsockname()[1]}"
+        told = process("pipeline", "replay", "--data", str(data), "--master", master, check=False)
+    assert told.returncode == 1
+    assert f"what listens at {master} did not answer as a Spark master" in told.stderr
 
 
 @pytest.mark.parametrize(

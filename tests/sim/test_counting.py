@@ -31,16 +31,13 @@ def tallied(world: World, root: str, topic: str, protocol: str, limit: int) -> C
     tally.publish(root, topic, protocol, limit=limit)
     tally.clock.run()
     result = disseminate(world, root, topic, protocol, limit=limit)
-    assert (tally.notifications, len(tally.reached)) == (result.notifications, len(result.receivers))
-    return Count(
-        notifications=tally.notifications,
-        repetitions=result.repetitions,
-        receivers=len(result.receivers),
-        dropped=tally.dropped,
-        withheld=tally.withheld,
-        hops=result.hops,
-        largest_header=tally.largest_header,
+    assert (tally.notifications, tally.repetitions, tally.hops, len(tally.reached)) == (
+        result.notifications,
+        result.repetitions,
+        result.hops,
+        len(result.receivers),
     )
+    return Count.of(tally)
 
 
 def crowd(random: Random, services: int = 14, categories: int = 5) -> World:

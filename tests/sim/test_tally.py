@@ -37,6 +37,7 @@ def test_it_counts_what_happens(protocol: str) -> None:
         network.clock.run()
     found = kept.result(message)
     assert (tally.notifications, tally.reached) == (found.notifications, set(found.receivers))
+    assert (tally.repetitions, tally.hops) == (found.repetitions, found.hops)
     assert (tally.withheld, tally.clock.now) == (found.withheld, kept.clock.now)
     assert tally.dropped == sum(each.dropped for each in kept.handled)
     assert tally.largest_header == kept.largest_header

@@ -1,3 +1,4 @@
+import random
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.store.blocks import BLOCK_ROWS, in_blocks
 from tocsin.store.codec import encode
-from tocsin.store.outbox import _SCHEMA, Outbox
+from tocsin.store.outbox import _SCHEMA, UNFILED, Outbox
 
 MakeDelivery = Callable[[str, int], Delivery]
 A, B = SubscriptionId("a"), SubscriptionId("b")
@@ -201,3 +202,61 @@ def test_deliveries_of_an_earlier_format_are_still_sent(tmp_path: Path, delivery
     assert [(row, each.at.offset) for row, each in outbox.backlog(B, 0, 9)] == [(2, 2), (3, 3)]
     outbox.settle([2, 3])
     assert outbox.pending(0, 9) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_backlog_is_what_waits_filed_or_not(
+    tmp_path: Path, delivery: MakeDelivery, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """Against a list: published, asked for and settled in any order."""
+    monkeypatch.setattr("tocsin.store.outbox.UNFILED", 5)
+    outbox, chance, waiting = Outbox.open(tmp_path / "outbox.db"), random.Random(seed), list[tuple[int, str]]()
+    numbers = iter(range(1, 10_000))
+    for batch in range(60):
+        names = [chance.choice("abc") for _ in range(chance.randrange(8))]
+        outbox.publish(batch, in_blocks([delivery(name, batch) for name in names]), rows=1, end="{}")
+        waiting += [(next(numbers), name) for name in names]
+        for name in chance.sample("abc", chance.randrange(3)):
+            after, limit = chance.randrange(200), chance.randrange(1, 30)
+            asked = [row for row, _ in outbox.backlog(SubscriptionId(name), after, limit)]
+            assert asked == [row for row, of in waiting if of == name and row > after][:limit]
+        settled = {row for row, _ in chance.sample(waiting, chance.randrange(len(waiting) + 1) * chance.randrange(2))}
+        outbox.settle(sorted(settled))
+        waiting = [each for each in waiting if each[0] not in settled]
+    outbox.settle([row for row, _ in waiting])
+    with closing(sqlite3.connect(tmp_path / "outbox.db")) as left:
+        assert not [row for of in ("filed", "outbox", "block") for row in left.execute(f"SELECT * FROM {of}")]
+
+
+def test_rows_are_filed_by_who_asks_where_many_came(tmp_path: Path, delivery: MakeDelivery) -> None:
+    path, many = tmp_path / "outbox.db", UNFILED + 1
+    outbox, reader = Outbox.open(path), Outbox.open(path, read_only=True)
+
+    def filed() -> int:
+        with closing(sqlite3.connect(path)) as asked:
+            return int(asked.execute("SELECT count(*) FROM filed").fetchone()[0])
+
+    outbox.publish(0, in_blocks([delivery("ab"[each % 2], each) for each in range(many)]), rows=1, end="{}")
+    assert [row for row, _ in reader.backlog(B, many - 3, 9)] == [many - 1]
+    assert filed() == 0
+    assert [row for row, _ in outbox.backlog(B, many - 3, 9)] == [many - 1]
+    assert filed() == many
+    outbox.publish(1, in_blocks([delivery("b", many)]), rows=1, end="{}")
+    outbox.settle([2])
+    assert [row for row, _ in outbox.backlog(B, 0, 1)] == [4]
+    assert [row for row, _ in reader.backlog(B, many - 3, 9)] == [many - 1, many + 1]
+    assert filed() == many - 1
+
+
+def test_what_waits_in_an_outbox_with_an_index_is_found(tmp_path: Path, delivery: MakeDelivery) -> None:
+    path, block = tmp_path / "outbox.db", next(in_blocks([delivery("a", 1), delivery("b", 2), delivery("b", 3)]))
+    with closing(sqlite3.connect(path, isolation_level=None)) as before:
+        for statement in ";".join(_SCHEMA[:4]).split(";"):
+            before.execute(statement)
+        before.execute("INSERT INTO block VALUES (7, 9, ?, ?)", (block.size, block.data))
+        before.executemany("INSERT INTO outbox VALUES (?, ?)", [(7, "a"), (8, "b"), (9, "b")])
+        before.execute("PRAGMA user_version=4")
+    outbox = Outbox.open(path)
+    assert [(row, each.at.offset) for row, each in outbox.backlog(B, 0, 9)] == [(8, 2), (9, 3)]
+    outbox.settle([7, 8, 9])
+    assert (outbox.backlog(B, 0, 9), outbox.pending(0, 9)) == ([], [])

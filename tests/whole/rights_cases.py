@@ -69,7 +69,7 @@ def api(operation: str, note: str = "", made: str = "", query: str = "", body: o
     sent = body.encode() if isinstance(body, str) else b"" if body is None else json.dumps(body).encode()
     kind = more.get("kind", JSON if body is not None else "")
     address = more.get("address", path)
-    for name in ("id", "name", "message", "address", "offset"):
+    for name in ("id", "name", "message", "address", "offset", "token"):
         address = address.replace(f"{{{name}}}", "$id")
     return Case(
         method, path, note, made, query, sent, {"Content-Type": kind} if kind else {}, address.replace("{index}", "0")
@@ -121,6 +121,12 @@ API = [
     api("GET /api/dead-letters"),
     api("GET /api/dead-letters", "of a subscription", "subscription", "?subscription=$id"),
     api("POST /api/dead-letters/redrive", body={"ids": []}),
+    api("GET /api/views", made="view"),
+    api("GET /api/views/{id}", made="view"),
+    api("GET /api/views/{id}/stream", made="view"),
+    api("DELETE /api/views/{id}", made="view", query="?grace=0s"),
+    api("GET /api/replies/{token}", made="reply token"),
+    api("POST /api/replies/{token}", made="reply token", body={"value": True}),
     api("GET /api/disseminations", made="dissemination", query="?limit=1000"),
     api("GET /api/disseminations/{id}", made="dissemination"),
     api("GET /api/interactions", made="request", query="?request=$id"),
@@ -222,6 +228,8 @@ API = [
     api("GET /api/trace", made="place", query="?offset=$id"),
     api("GET /api/trace", "of a subscription", "subscription and message", "?offset=$offset&subscription=$id"),
     api("GET /api/trace/{message}", made="message"),
+    api("GET /api/tree"),
+    api("DELETE /api/tree/{address}", made="nothing"),
     api("GET /api/types"),
     api("PUT /api/types", body={"parents": {"warning": ["alert"]}}),
     api("GET /api/world"),

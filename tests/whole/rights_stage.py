@@ -215,6 +215,22 @@ class Stage:
         self._until("/api/disseminations?limit=1000", lambda answer: made in answer.body.decode())
         return {"id": made}
 
+    def view(self, values: Values) -> Values:
+        """Of the replies to what Alice published."""
+        notifier = self.notifier(values)["id"]
+        asked = {"topic": "flood", "data": 1, "reply_type": "boolean"}
+        made = self._made("POST", f"/api/notifiers/{notifier}/publish", asked, who="alice")
+        return {"id": str(made["view"]).rpartition("/")[2]}
+
+    def reply_token(self, values: Values) -> Values:
+        """Of what Alice was told."""
+        point = self.pull_point(values)["id"]
+        asked = event("flood") | {"replytype": "boolean"}
+        self._made("POST", "/events", asked, EVENT, "alice", n=f"r{values['n']}")
+        found = self._until(f"/api/pullpoints/{point}/messages", lambda answer: b"replyto" in answer.body)
+        told = next(each["event"] for each in found.document["items"] if "replyto" in each["event"])
+        return {"id": told["replyto"].rpartition("/")[2]}
+
     def message(self, values: Values) -> Values:
         self._made("POST", "/events", event("flood"), EVENT, "alice", n=f"m{values['n']}")
         return {"id": f"em{values['n']}"}

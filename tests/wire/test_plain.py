@@ -5,6 +5,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -138,6 +139,69 @@ async def test_a_kept_connection_that_is_closed_instead_of_an_answer(client: Htt
     async with Server([OK], [None], [OK]).running() as server:
         assert [(await posted(client, server, body)).status for body in (b"1", b"2")] == [202, 202]
         assert (server.bodies, server.connections) == ([b"1", b"2", b"2"], 2)
+
+
+class InOrder:
+    """An epoll that tells of one number before all others."""
+
+    def __init__(self, real: Any, first: int) -> None:
+        self._real, self._first = real, first
+
+    def poll(self, timeout: float) -> list[tuple[int, int]]:
+        return sorted(self._real.poll(timeout), key=lambda event: event[0] != self._first)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+@pytest.mark.parametrize("act", [socket.socket.close, lambda connection: connection.send(OK)])
+async def test_what_follows_on_an_answer_takes_a_connection_that_was_just_closed_or_spoke_out_of_turn(
+    client: HttpClient, act: Callable[[socket.socket], object]
+) -> None:
+    answers: list[Answer] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/in"
+
+        def follow(answer: Answer) -> None:
+            answers.append(answer)
+            for _ in range(2):
+                client.post(url, (), b"x", answers.append)
+
+        for _ in range(2):
+            client.post(url, (), b"x", answers.append)
+        kept = [await _accepted(listener) for _ in range(2)]
+        await wait_until(lambda: len(answers) == 2)
+        used, idle = client._plain._connections[client._plain._routes[url].idle[-1].number], kept[0]
+        if idle.getpeername() == used.socket.getsockname():
+            idle = kept[1]
+        client.post(url, (), b"x", follow)
+        client._plain._epoll = cast(Any, InOrder(client._plain._epoll, used.number))
+        (other,) = (each for each in kept if each is not idle)
+        act(idle)
+        await _say_ok(other)
+        fresh = await _accepted(listener)  # whose request goes out a second time, or for the first
+        await _say_ok(other)
+        await wait_until(lambda: len(answers) == 5)
+        assert [each.status for each in answers] == [202] * 5
+        for each in (idle, other, fresh):
+            each.close()
+
+
+async def _accepted(listener: socket.socket) -> socket.socket:
+    """A connection, its first request answered."""
+    listener.setblocking(False)
+    async with asyncio.timeout(10.0):
+        connection, _ = await asyncio.get_running_loop().sock_accept(listener)
+    await _say_ok(connection)
+    return connection
+
+
+async def _say_ok(connection: socket.socket) -> None:
+    connection.setblocking(False)
+    heard = b""
+    while not heard.endswith(b"x"):
+        heard += await asyncio.get_running_loop().sock_recv(connection, 1000)
+    await asyncio.get_running_loop().sock_sendall(connection, OK)
 
 
 async def test_a_body_larger_than_any_buffer(client: HttpClient) -> None:

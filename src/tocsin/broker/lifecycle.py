@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from tocsin.broker.engines.direct import Direct
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import POLL_SECONDS, OutboxEngine
+from tocsin.broker.engines.settlement import FAILING
 from tocsin.broker.foundation import Directory, Foundation, Report
 from tocsin.broker.implicit.implicit import FORGET_SECONDS as HISTORY_SECONDS
 from tocsin.broker.interactions.interactions import FORGET_SECONDS
 from tocsin.broker.journal import Follower
 from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node
+from tocsin.broker.reply.harvests import FORGET_SECONDS as FORGET_REPLIES_SECONDS
 from tocsin.broker.settings import Settings
 from tocsin.broker.topics.topics import SAVE_SECONDS
 
@@ -41,10 +43,14 @@ async def open_node(
         await node.semantics.read_ontologies()
         _start(node, foundation.directory)
         await node.dead_letters.offer()
+        node.harvests.start()
         await node.implicit.start()
+        node.tree.start()
         async with _background(_works(node, report), report), _shared(node, foundation):
             yield node
+        await node.tree.close()
         await node.implicit.close()
+        await node.harvests.close()
         await node.registrations.close()
         await node.consumers.close()
         await node.deliverer.drain(DRAIN_SECONDS)
@@ -71,6 +77,7 @@ def _start(node: Node, directory: Directory) -> None:
     ahead = None
     if node.settings.delivery.mode == "direct" and isinstance(node.engine, EmbeddedEngine):
         ahead = Direct(node.journal.waiting, node.engine, node.settlement)
+    unmatched = node.engine.matched_to if isinstance(node.engine, EmbeddedEngine) else node.engine.held_from()
     recent = max(reader.start(), reader.end() - node.settings.limits.dedup_window)
     node.journal.start(
         reader,
@@ -82,8 +89,10 @@ def _start(node: Node, directory: Directory) -> None:
             Follower(accepted=node.topic_counts.arrived),
             node.current_messages.follower(),
             node.mailboxes.follower(),
+            Follower(accepted=node.harvests.follow(node.mailboxes.feeds.wanting), since=unmatched),
             Follower(node.registrations.changed),
             Follower(node.implicit.changed),
+            Follower(node.tree.changed, node.tree.declared),
             *(() if sharing is None else (sharing.forwarding.follower(),)),
         ],
         past=[Follower(accepted=node.publishing.remember, since=recent)],
@@ -108,6 +117,7 @@ def _works(node: Node, report: Report) -> list[tuple[float, Work]]:
         (RETAIN_SECONDS, node.retention.retain),
         (HISTORY_SECONDS, node.implicit.forget),
         (FORGET_SECONDS, node.interactions.forget),
+        (FORGET_REPLIES_SECONDS, node.harvests.forget),
         (WARM_SECONDS, lambda: _warm(node, report)),
     ]
     if isinstance(node.engine, OutboxEngine):
@@ -155,5 +165,8 @@ async def _reap(node: Node) -> None:
     for subscription in node.standing.expired():
         await node.standing.expire(subscription)
     for name, reason in node.settlement.in_a_row.over().items():
-        await node.standing.cancel_if_there(name, "DeliveryFailure", reason)
+        if name in node.standing.neighbours:  # it is a neighbour as long as it has not left
+            node.deliverer.release(name, FAILING)
+        else:
+            await node.standing.cancel_if_there(name, "DeliveryFailure", reason)
         node.settlement.in_a_row.forget(name)

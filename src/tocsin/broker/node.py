@@ -31,6 +31,7 @@ from tocsin.broker.publishing.publishing import Duplicates, Publishing
 from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.resource_properties import ResourceProperties
 from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
@@ -41,10 +42,14 @@ from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.topics.topics import TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
+from tocsin.broker.tree.neighbours import Neighbours
+from tocsin.broker.tree.proof import prove
+from tocsin.broker.tree.tree import Tree
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
+from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
@@ -57,6 +62,19 @@ class _Sending:
     def __init__(self, on: Foundation) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
+        self.key = key = world_key(settings.implicit.key_file, directory.store)
+        link = Link(network.to_peers, key, now)
+        way = Way(link, network.patience, settings.reply.longest)
+        self.harvests = harvests = Harvests(
+            base_url,
+            directory.journal.node,
+            settings.reply,
+            directory.store,
+            key,
+            way,
+            now,
+            on.report,
+        )
         self.deliverer = deliverer = Deliverer(
             network.http,
             network.patience,
@@ -66,13 +84,14 @@ class _Sending:
             now=now,
             random=random.Random(),
             together=lambda subscription: consumers.together(subscription),
-            dress=lambda delivery: consumers.dress(delivery),
+            dress=lambda delivery: prove(key, delivery, now()) if delivery.to.node else consumers.dress(delivery),
+            heard=harvests.answered,
         )
-        self.engine = engine = _engine(on, deliverer)
+        self.engine = engine = _engine(on, deliverer, harvests)
         suspended = [each.id for each in current if each.state == "suspended"]
         self.failures = FilterFailures(settings.limits.filter_failures, suspended)
         self.settlement = settlement = Settlement(
-            engine, deliverer, directory.outcomes, self.failures, settings.delivery
+            engine, deliverer, directory.outcomes, self.failures, settings.delivery, harvests
         )
         self.notices = EndNotices(deliverer)
         self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
@@ -81,16 +100,16 @@ class _Sending:
         )
 
 
-def _engine(on: Foundation, deliverer: Deliverer) -> EmbeddedEngine | OutboxEngine:
+def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> EmbeddedEngine | OutboxEngine:
     store, lifetime = on.directory.store, on.settings.delivery.lifetime
     if on.settings.engine == "embedded":
         flow = Flow(on.base_url, judge=on.judges.in_loop)
         settled = on.directory.journal.settled if on.settings.delivery.mode == "direct" else None
-        return EmbeddedEngine(flow, store, on.directory.reader, on.judges, deliverer, lifetime, settled)
+        return EmbeddedEngine(flow, store, on.directory.reader, on.judges, deliverer, lifetime, settled, harvests)
     outbox = Outbox.open(on.directory.places.outbox)
     on.stack.callback(outbox.close)
     sharing = on.directory.sharing
-    return OutboxEngine(store, outbox, deliverer, lifetime, None if sharing is None else sharing.forwarding)
+    return OutboxEngine(store, outbox, deliverer, lifetime, None if sharing is None else sharing.forwarding, harvests)
 
 
 class _Subscribing:
@@ -142,6 +161,7 @@ class Node:
         sending = _Sending(on)
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
+        self.harvests = sending.harvests
 
         asked = _Subscribing(on, sending)
         self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension
@@ -159,6 +179,7 @@ class Node:
             topics=asked.topic_space,
             declarations=self.declarations,
             semantics=self.semantics,
+            asking=self.harvests.asking,
         )
         self.topic_counts = TopicCounts(store)
         self.topics = Topics(asked.topic_space, self.topic_counts, standing)
@@ -185,8 +206,8 @@ class Node:
             judge=judges.aside,
         )
         host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
-        key, world_changed = world_key(settings.implicit.key_file, store), self.declarations.world_changed
-        means = Means(store, network.to_peers, key, network.patience, on.report, world_changed)
+        world_changed = self.declarations.world_changed
+        means = Means(store, network.to_peers, sending.key, network.patience, on.report, world_changed, self.harvests)
         self.implicit = implicit = Implicit(host, settings.implicit, means)
         ways = Ways(
             base_url,
@@ -198,6 +219,21 @@ class Node:
         )
         records = Records(store.requests, now, settings.implicit.retention)
         self.interactions = Interactions(ways, records, standing, implicit, log, base_url)
+        embedded = isinstance(self.engine, EmbeddedEngine)
+        unsettled = self.deliverer.unsettled if embedded else dict  # else places are not those of the log
+        self.tree = Tree(
+            base_url,
+            settings,
+            store,
+            Link(network.to_peers, sending.key, now),
+            Neighbours(journal, standing, self.deliverer, unsettled),
+            on.report,
+            name=journal.node,
+            standing=standing,
+            declarations=self.declarations,
+            publishing=publishing,
+            settlement=settlement,
+        )
         self.pipeline = PipelineProgress(on.directory.places.data)
         self.retention = Retention(on.directory.log, self.engine, settlement, settings, now)
 
@@ -219,6 +255,7 @@ class Node:
     def stop_waiting(self) -> None:
         """Those who wait at a door are answered with what there is, before it is shut."""
         self.mailboxes.stop_waiting()
+        self.harvests.stop_waiting()
         self.implicit.stop_waiting()
 
     def needs_kernels(self) -> bool:
@@ -233,7 +270,7 @@ class Node:
             "node": self.journal.node,
             "engine": self.settings.engine,
             "offset": self.journal.log.durable,
-            "subscriptions": len(self.standing.by_id),
+            "subscriptions": len(self.standing.by_id) - len(self.standing.neighbours),
             "accepted": dict(self.publishing.accepted),
             "repeated": self.publishing.repeated,
             "matched": self.engine.matched,

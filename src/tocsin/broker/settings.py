@@ -138,6 +138,27 @@ class ImplicitSettings(Struct, frozen=True):
     retention: Duration = 86_400.0
 
 
+class ReplySettings(Struct, frozen=True):
+    """A node that does not `merge` replies passes each on by itself, and keeps nothing of those of others.
+
+    Replies count for `lifetime` unless the publisher says otherwise, at most for the `longest`; a view that has ended
+    can be seen for the `retention`. So many `views` may be open at once.
+    """
+
+    merge: Annotated[bool, FLAG] = True
+    lifetime: Duration = 3_600.0
+    longest: Duration = 7 * 86_400.0
+    retention: Duration = 3_600.0
+    views: Count = 10_000
+
+
+class TreeSettings(Struct, frozen=True):
+    """`parent` is the node above this one in a tree, `children` how many it takes at most below it."""
+
+    parent: Annotated[str | None, optional(BASE_URL)] = None
+    children: Count = 32
+
+
 class PipelineSettings(Struct, frozen=True):
     """Without `tables` they are in the data directory; `tables_options` are those of delta-rs for where they are."""
 
@@ -164,6 +185,8 @@ class Settings(Struct, frozen=True):
     topics: TopicSettings = TopicSettings()
     meaning: MeaningSettings = MeaningSettings()
     implicit: ImplicitSettings = ImplicitSettings()
+    reply: ReplySettings = ReplySettings()
+    tree: TreeSettings = TreeSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -198,8 +221,8 @@ def _kinds() -> Iterator[tuple[str, Kind]]:
 
 SECTIONS = _sections()
 KINDS: dict[str, Kind] = dict(_kinds())
-# `--port` and `--host` are what people type; `--listen HOST:PORT` is both at once.
-SHORT = {"host": "listen.host", "port": "listen.port"}
+# `--port`, `--host` and `--parent` are what people type; `--listen HOST:PORT` is both at once.
+SHORT = {"host": "listen.host", "port": "listen.port", "parent": "tree.parent"}
 BY_FLAG = {setting.replace(".", "-").replace("_", "-"): setting for setting in KINDS} | SHORT
 BY_VARIABLE = {PREFIX + flag.replace("-", "_").upper(): setting for flag, setting in BY_FLAG.items()}
 
@@ -346,6 +369,8 @@ def _contradictions(settings: Settings) -> Iterator[str]:
         yield f"{_shown(settings, 'delivery.mode')} needs the embedded engine, not {_shown(settings, 'engine')}"
     if settings.access.on and settings.access.open:
         yield f"{_shown(settings, 'access.on')} is the contrary of {_shown(settings, 'access.open')}"
+    if settings.tree.parent and settings.log.shared:
+        yield f"{_shown(settings, 'tree.parent')} needs a log of its own, not {_shown(settings, 'log.shared')}"
     yield from _incomplete(settings)
 
 
@@ -353,6 +378,7 @@ def _incomplete(settings: Settings) -> Iterator[str]:
     for name, needs in [
         ("implicit.registry", "implicit.key_file"),
         ("implicit.history", "implicit.key_file"),
+        ("tree.parent", "implicit.key_file"),
         ("tls.key", "tls.certificate"),
         ("tls.client_ca", "tls.certificate"),
         ("tls.require_client", "tls.client_ca"),

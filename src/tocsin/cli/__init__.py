@@ -52,6 +52,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "trace": ("trace", "Tell who wanted a notification and why."),
         "secrets": ("operate", "Secrets towards consumers."),
         "users": ("users", "Who may use the broker, and for what."),
+        "tree": ("tree", "The neighbours of a node in its tree."),
         "config": ("run", "Print every setting in force and where it came from."),
         "doctor": ("doctor", "Check this machine, the data directory and the broker."),
     },

@@ -10,7 +10,7 @@ from tocsin.pipeline.mend import Mended, MendSettings, mend
 
 def run_mend(settings: MendSettings, *, json: bool) -> None:
     try:
-        with spark_bar("trying again", json=json) as bar:
+        with spark_bar("trying again") as bar:
             found = mend(settings, bar.tell)
     except PipelineError as problem:
         fail(str(problem))

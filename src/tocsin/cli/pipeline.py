@@ -129,14 +129,14 @@ def replay(
     )
     try:
         if shared is not None:
-            found = run_shared_replay(asked, shared, (start, stop, as_of), current=current, json=json)
+            found = run_shared_replay(asked, shared, (start, stop, as_of), current=current)
         else:
             first, last, then = (text if text is None else offset_named(folder, text) for text in (start, stop, as_of))
             asked = replace(asked, start=first, stop=last, as_of=end_of(folder) if current else then)
             if quarantine:
                 run_mend(MendSettings(folder, first, last, deliver, asked.as_of, spark, storage), json=json)
                 return
-            with spark_bar("matching", json=json) as bar:
+            with spark_bar("matching") as bar:
                 found = replay_job(asked, bar.tell)
     except (PipelineError, StoreError) as problem:
         fail(str(problem))

@@ -25,12 +25,13 @@ class Bar:
 
 
 @contextmanager
-def spark_bar(doing: str, *, json: bool = False) -> Iterator[Bar]:
-    """On standard error if that is a terminal, and gone afterwards; none for whoever asks for JSON."""
+def spark_bar(doing: str) -> Iterator[Bar]:
+    """On standard error if that is a terminal, and gone before anything is given: JSON is not disturbed by it."""
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), "tasks"
     # a copy, for while the JVM starts standard error is a file that it inherits
     with os.fdopen(os.dup(2), "w", encoding="utf-8") as kept:
         screen = Console(file=kept, highlight=False)
-        shown = screen.is_terminal and not json
-        with Progress(*columns, TimeElapsedColumn(), console=screen, transient=True, disable=not shown) as drawn:
+        with Progress(
+            *columns, TimeElapsedColumn(), console=screen, transient=True, disable=not screen.is_terminal
+        ) as drawn:
             yield Bar(drawn, doing)

@@ -19,7 +19,6 @@ def run_shared_replay(
     words: tuple[str | None, str | None, str | None],
     *,
     current: bool,
-    json: bool,
 ) -> Replayed:
     """By times: each partition of a shared log has offsets of its own. Changes are numbered, for all of them."""
     start, stop, as_of = words
@@ -30,7 +29,7 @@ def run_shared_replay(
     if as_of is not None and not as_of.isdecimal():
         fail(f"--as-of {as_of!r} is no number of changes; with a shared log subscriptions are known by that", WRONG_USE)
     then = -1 if current else None if as_of is None else int(as_of)
-    with spark_bar("matching", json=json) as bar:
+    with spark_bar("matching") as bar:
         return replay_shared(asked, SharedReplay(shared, since, until, then), bar.tell)
 
 

@@ -26,7 +26,7 @@ def run_report(
 ) -> None:
     try:
         start, stop = (None if text is None else time_named(text) for text in between)
-        with spark_bar("summing up", json=json) as bar:
+        with spark_bar("summing up") as bar:
             found = report(ReportSettings(data, storage, start, stop, top, spark), bar.step, bar.tell)
     except PipelineError as problem:
         fail(str(problem))

@@ -25,12 +25,14 @@ def serve(
     config: options.Config = None,
     extra: options.Setting = None,
     log: options.SharedLog = None,
+    parent: Annotated[str | None, typer.Option(metavar="URL", help="The node above this one in a tree.")] = None,
     json: options.Json = False,
 ) -> None:
-    """One node alone, without a JVM: it matches by itself. With --log it shares the work with others and with Spark."""
+    """One node alone, without a JVM: it matches by itself. With --log it shares the work with others and with Spark;
+    with --parent it is a node of a tree, and a subscription at one receives what is published at any other."""
     import uvloop
 
-    asked = {"listen": listen, "port": port, "data": data, "config": config, "log-shared": log}
+    asked = {"listen": listen, "port": port, "data": data, "config": config, "log-shared": log, "tree-parent": parent}
     settings = options.settings_of(extra, **asked, engine="embedded")
     if settings.log.shared is not None:
         settings = options.settings_of(extra, **asked, engine="spark")

@@ -42,7 +42,7 @@ def inherited(names: Collection[str]) -> tuple[bool, bool]:
 
 def run_simulation(settings: SimulateSettings, *, json: bool) -> None:
     try:
-        with spark_bar("counting", json=json) as bar:
+        with spark_bar("counting") as bar:
             found = simulate(settings, bar.tell)
     except PipelineError as problem:
         fail(str(problem))

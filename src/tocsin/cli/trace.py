@@ -89,7 +89,7 @@ def tree_of(found: TraceDocument, every: bool) -> Tree:
     kind, size = notification.type or "no type", notification.bytes
     parts = [
         f"record {notification.offset}",
-        f"accepted {whole_seconds(notification.when)} at {notification.door}",
+        f"accepted {whole_seconds(notification.when)} {_from(notification)}",
         notification.dialect,
         f"from {notification.producer or 'an unnamed producer'}",
         f"{kind}, {notification.media_type or 'of no kind'}, {size:,} byte{'' if size == 1 else 's'}",
@@ -106,6 +106,10 @@ def tree_of(found: TraceDocument, every: bool) -> Tree:
         hint = "" if every else "; --all tells why not, for each"
         tree.add(Text(f"no subscription {'stands' if every else 'wanted it'}{hint}", style="yellow"))
     return tree
+
+
+def _from(notification: TracedDocument) -> str:
+    return f"at {notification.door}" if notification.by is None else f"from the node {notification.by}"
 
 
 def _named(notification: TracedDocument) -> Text:

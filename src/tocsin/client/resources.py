@@ -55,6 +55,7 @@ from tocsin.documents.subscriptions import (
 )
 from tocsin.documents.topics import TOPIC_NAMESPACES, TOPICS, TopicDocument, TopicNamespaceDocument
 from tocsin.documents.traces import TRACE, NewestDocument, TraceDocument
+from tocsin.documents.tree import TREE, TreeDocument
 from tocsin.model.access import SecretKind
 
 TURTLE = "text/turtle"
@@ -262,6 +263,20 @@ class Pipeline(Resource[Way]):
         return await self._ask(PipelineDocument, "GET", PIPELINE)
 
 
+class Tree(Resource[Way]):
+    """The neighbours of the node in its tree."""
+
+    @call
+    async def get(self) -> TreeDocument:
+        """Its parent and children, what they ask for, and what goes to them."""
+        return await self._ask(TreeDocument, "GET", TREE)
+
+    @call
+    async def remove(self, node: str) -> None:
+        """A child that does not come back, or a former parent."""
+        await self._send("DELETE", below(TREE, node))
+
+
 class DeadLetters(Resource[Way]):
     """What could not be delivered."""
 
@@ -340,6 +355,7 @@ class Resources(Interactions[Way]):
         self.registrations: Registrations[Way] = Registrations(connection, loop)
         self.dead_letters: DeadLetters[Way] = DeadLetters(connection, loop)
         self.pipeline: Pipeline[Way] = Pipeline(connection, loop)
+        self.tree: Tree[Way] = Tree(connection, loop)
         self.secrets: Secrets[Way] = Secrets(connection, loop)
         self.consents: Consents[Way] = Consents(connection, loop)
         self.traces: Traces[Way] = Traces(connection, loop)

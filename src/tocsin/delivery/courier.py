@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tocsin.delivery.grouping import DIVISIBLE, grouped, together
 from tocsin.delivery.lane import Entry, Lane, Origin, Undeliverable
-from tocsin.delivery.retry import delay, describe, final, judge
+from tocsin.delivery.retry import delay, describe, final, judge, judge_of_node
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.delivery.timers import Timers
 from tocsin.model.delivery import Delivery, Outcome, Result
@@ -19,6 +19,7 @@ from tocsin.wire.answer import Answer
 Prepare = Callable[[Entry], Delivery]
 Settled = Callable[[Entry, Delivery, Outcome], None]
 Dress = Callable[[Delivery], Pairs]
+Heard = Callable[[Delivery, Answer], None]
 _SAID = {status: f"HTTP {status}" for status in range(200, 300)}
 
 
@@ -36,7 +37,8 @@ class Courier:
     """`prepare` makes a delivery of an entry; `dress` gives the headers of one attempt, for consumers that are shown a
     secret or asked for consent: they are never part of the delivery, which is written down when it fails.
 
-    `settled` hears of each outcome; `pause` is called with a lane that does not go on by itself.
+    `settled` hears of each outcome, `heard` of what a consumer says with its answer; `pause` is called with a lane that
+    does not go on by itself.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Courier:
         prepare: Prepare,
         dress: Dress,
         settled: Settled,
+        heard: Heard,
         pause: Callable[[Lane], None],
         now: Callable[[], Instant],
     ) -> None:
@@ -56,6 +59,7 @@ class Courier:
         self._post = client.post
         self._settings, self._timers, self._random = settings, timers, random
         self._prepare, self._dress, self._settled, self._pause, self._now = prepare, dress, settled, pause, now
+        self._heard = heard
         self._closed = False
         self.origins: dict[str, Origin] = {}
         self.counts: dict[Result, int] = {"delivered": 0, "retry": 0, "dead": 0, "dropped": 0}
@@ -85,8 +89,8 @@ class Courier:
 
     def tell(self, entry: Entry, delivery: Delivery, result: Result, attempt: int, detail: str) -> None:
         self.counts[result] += 1
-        told = (result, attempt, detail, delivery.snapshot)
-        outcome = Outcome(delivery.match, delivery.at, delivery.index, self._now(), *told)
+        at, index, when = delivery.at, delivery.index, self._now()
+        outcome = Outcome(delivery.match, at, index, when, result, attempt, detail, delivery.snapshot)
         try:
             self._settled(entry, delivery, outcome)
         except Exception as error:
@@ -149,7 +153,7 @@ class Courier:
         lane.attempt += 1
         origin.in_flight += 1
         to = delivery.to
-        if to.secret is None and not to.consent:
+        if to.secret is None and not to.consent and not to.node:
             self._post(lane.address, delivery.headers, delivery.body, lane.answered)
         else:
             self._post_dressed(lane, delivery)
@@ -180,6 +184,8 @@ class Courier:
         if 200 <= answer.status < 300:
             if origin.breaker.failures:
                 origin.breaker.succeeded()
+            if answer.body and lane.delivery is not None:
+                self._heard(lane.delivery, answer)
             self._settle(lane, "delivered", _SAID[answer.status])
         else:
             self._failed(lane, origin, answer)
@@ -207,7 +213,7 @@ class Courier:
         else:
             origin.breaker.failed(now)
         divided = bool(lane.parts) and answer.status in DIVISIBLE
-        result = "retry" if divided else judge(answer, lane.attempt, self._settings)
+        result = "retry" if divided else self._judge(lane, answer)
         if result == "retry" and lane.gone:
             result = "dropped"
         if result != "retry":
@@ -223,7 +229,21 @@ class Courier:
             wait = delay(answer, lane.attempt, self._settings, self._random)
             self._timers.at(now + wait, partial(self._back, lane))
 
+    def _judge(self, lane: Lane, answer: Answer) -> Result:
+        assert lane.delivery is not None
+        return judge_of_node(answer) if lane.delivery.to.node else judge(answer, lane.attempt, self._settings)
+
+    def hurry(self, lane: Lane) -> None:
+        """Whoever it goes to is known to be back."""
+        if lane.origin is not None:
+            lane.origin.breaker.succeeded()
+            self._back(lane)
+            self._admit(lane.origin)
+
     def _back(self, lane: Lane) -> None:
+        """Unless it went on before its time."""
+        if lane.stage != "backing off":
+            return
         lane.stage = "idle"
         if not lane.gone and not lane.held:
             self.start(lane)

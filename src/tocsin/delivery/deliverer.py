@@ -6,7 +6,7 @@ from itertools import zip_longest
 from random import Random
 
 from tocsin.delivery.backlog import Backlog, Refiller
-from tocsin.delivery.courier import CannotDress, Courier, Dress, Prepare, Sender, Settled
+from tocsin.delivery.courier import CannotDress, Courier, Dress, Heard, Prepare, Sender, Settled
 from tocsin.delivery.lane import Entry, Lane, Place
 from tocsin.delivery.settings import DeliveryFigures, DeliverySettings
 from tocsin.delivery.timers import Timers
@@ -42,12 +42,22 @@ class Deliverer:
         random: Random,
         together: Together = lambda _: 1,
         dress: Dress = _no_secrets,
+        heard: Heard = lambda *_: None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._settings, self._together = settings, together
         timers = self._timers = Timers(self._loop)
         self._courier = Courier(
-            client, settings, timers, random, prepare=prepare, dress=dress, settled=settled, pause=self._next, now=now
+            client,
+            settings,
+            timers,
+            random,
+            prepare=prepare,
+            dress=dress,
+            settled=settled,
+            heard=heard,
+            pause=self._next,
+            now=now,
         )
         self._refiller = Refiller(backlog, settings, timers, self._next)
         self._lanes: dict[SubscriptionId, Lane] = {}
@@ -113,6 +123,11 @@ class Deliverer:
         if lane := self._lanes.get(subscription):
             lane.held = False
             self._next(lane)
+
+    def hurry(self, subscription: SubscriptionId) -> None:
+        """Its consumer is known to be back: what waits is tried at once."""
+        if lane := self._lanes.get(subscription):
+            self._courier.hurry(lane)
 
     def restart(self, subscription: SubscriptionId, after: Place) -> None:
         """It goes on behind that place, held and paced as before; what waits is dropped as if it had ended."""

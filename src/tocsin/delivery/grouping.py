@@ -6,6 +6,7 @@ from itertools import islice
 import msgspec
 
 from tocsin.delivery.lane import Entry
+from tocsin.mediation import between_nodes
 from tocsin.mediation.ce.writing import combinable, combine
 from tocsin.model.delivery import Delivery
 
@@ -19,7 +20,7 @@ def grouped(waiting: Iterable[Entry], most: int, prepare: Callable[[Entry], Deli
     entries = islice(waiting, most)
     head = prepare(next(entries))
     found, size = [head], len(head.body)
-    if not combinable(head.headers):
+    if not combinable(head.headers) and not between_nodes.combinable(head.headers):
         return (head,)
     for entry in entries:
         following = _prepared(entry, prepare)
@@ -34,7 +35,9 @@ def grouped(waiting: Iterable[Entry], most: int, prepare: Callable[[Entry], Deli
 
 def together(parts: tuple[Delivery, ...]) -> Delivery:
     """One request for all of them; it is known by the first."""
-    return msgspec.structs.replace(parts[0], body=combine(part.body for part in parts))
+    bodies = (part.body for part in parts)
+    body = b"".join(bodies) if between_nodes.combinable(parts[0].headers) else combine(bodies)
+    return msgspec.structs.replace(parts[0], body=body)
 
 
 def _prepared(entry: Entry, prepare: Callable[[Entry], Delivery]) -> Delivery | None:

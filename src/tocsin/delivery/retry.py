@@ -20,6 +20,14 @@ def judge(answer: Answer, attempt: int, settings: DeliverySettings) -> Result:
     return "dead" if final(answer) or attempt >= settings.attempts else "retry"
 
 
+def judge_of_node(answer: Answer) -> Result:
+    """Whatever another node of ours answers may heal: it comes back, its key is put right. What it can never read, or
+    is too large for it, is given up."""
+    if 200 <= answer.status < 300:
+        return "delivered"
+    return "dead" if answer.status in (400, 413) else "retry"
+
+
 def delay(answer: Answer, attempt: int, settings: DeliverySettings, random: Random) -> float:
     """Full jitter below a doubling ceiling, and not before the consumer said."""
     ceiling = min(settings.longest_delay, settings.first_delay * 2 ** min(attempt - 1, 60))

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from tocsin.documents import filled
 from tocsin.documents.interactions import from_base64
+from tocsin.documents.replies import VIEWS
 from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
@@ -84,7 +85,10 @@ class NotifierDocument(Struct, frozen=True):
 
 
 class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """`data` is JSON, or the text of what `media_type` says; bytes are `data_base64`. `only` names who is told."""
+    """`data` is JSON, or the text of what `media_type` says; bytes are `data_base64`. `only` names who is told.
+
+    With a `reply_type` whoever is told can reply, for the time that `reply_for` says.
+    """
 
     topic: Annotated[str, Meta(min_length=1, max_length=256)]
     data: Raw | UnsetType = UNSET
@@ -93,10 +97,14 @@ class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
     protocol: str = DEFAULT
     limit: Limit | None = None
     only: Annotated[list[str], Meta(max_length=10_000)] | None = None
+    reply_type: str = ""
+    reply_for: str = ""
 
     def normalised(self) -> Published:
         only = None if self.only is None else tuple(dict.fromkeys(self.only))
-        return Published(self.topic, self._payload(), protocol(self.protocol).name, limit=self.limit, only=only)
+        reply = (self.reply_type, self.reply_for) if self.reply_type else None
+        chosen = protocol(self.protocol).name
+        return Published(self.topic, self._payload(), chosen, limit=self.limit, only=only, reply=reply)
 
     def _payload(self) -> Payload:
         media_type = checked_media_type(self.media_type)
@@ -113,15 +121,18 @@ class PublishRequest(Struct, frozen=True, forbid_unknown_fields=True):
             raise Refusal("malformed", text) from None
 
 
-class PublishedDocument(Struct, frozen=True):
-    """`result` says what became of it."""
+class PublishedDocument(Struct, frozen=True, omit_defaults=True):
+    """`result` says what became of it, `view` what was replied to it."""
 
     id: str
     result: str
+    view: str | None = None
 
     @classmethod
-    def of(cls, message: str, base_url: str) -> "PublishedDocument":
-        return cls(message, f"{base_url}{DISSEMINATIONS}/{message}")
+    def of(cls, message: str, base_url: str, view: str | None = None) -> "PublishedDocument":
+        return cls(
+            message, f"{base_url}{DISSEMINATIONS}/{message}", None if view is None else f"{base_url}{VIEWS}/{view}"
+        )
 
 
 class DisseminationRow(Struct, frozen=True):

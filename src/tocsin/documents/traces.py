@@ -8,7 +8,8 @@ from tocsin.matching.explain.explanation import Part, Verdict
 from tocsin.matching.explain.wording import shortened
 from tocsin.mediation.times import timestamp
 from tocsin.model.content_topic import CONTENT_TOPIC
-from tocsin.model.subscription import State
+from tocsin.model.notification import came_by
+from tocsin.model.subscription import State, Subscription, neighbour_of
 
 TRACE = "/api/trace"
 
@@ -16,7 +17,8 @@ LONGEST = 500  # characters, of what was asked and of the reason
 
 
 class TracedDocument(Struct, frozen=True):
-    """A notification as the log has it: number `index` of the `of` that came in its record."""
+    """A notification as the log has it: number `index` of the `of` that came in its record. `by` is the node that
+    passed it on in a tree, null for what was published here."""
 
     id: str
     cause: str
@@ -32,6 +34,7 @@ class TracedDocument(Struct, frozen=True):
     content_topic: str | None
     media_type: str
     bytes: int
+    by: str | None = None
 
     @classmethod
     def of_logged(cls, logged: Logged) -> "TracedDocument":
@@ -47,6 +50,7 @@ class TracedDocument(Struct, frozen=True):
             type=None if said.type is None else str(said.type),
             content_topic=said.attribute(CONTENT_TOPIC),
             bytes=len(said.payload.data),
+            by=came_by(said),
         )
 
 
@@ -86,7 +90,7 @@ class AccountDocument(Struct, frozen=True):
         subscription, explanation = account.subscription, account.explanation
         return cls(
             subscription.id,
-            None if subscription.consumer is None else subscription.consumer.address,
+            _told(subscription),
             subscription.state,
             explanation.wanted,
             shortened(explanation.because, LONGEST),
@@ -96,6 +100,12 @@ class AccountDocument(Struct, frozen=True):
             list(map(PartDocument.of, explanation.parts)),
             explanation.more,
         )
+
+
+def _told(subscription: Subscription) -> str | None:
+    """Where, or which node of the tree."""
+    neighbour, consumer = neighbour_of(subscription), subscription.consumer
+    return f"node {neighbour}" if neighbour is not None else None if consumer is None else consumer.address
 
 
 class TraceDocument(Struct, frozen=True):

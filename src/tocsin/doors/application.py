@@ -18,7 +18,7 @@ from tocsin.wire.peer_messages import PEERS
 def doors(gate: Gate) -> Application:
     node = gate.node
     soap_door, events, rest = SoapDoor(gate), EventsDoor(gate), api(gate)
-    notifiers, peer_door = NotifierDoor(gate), PeerDoor(node.implicit.peer_side)
+    notifiers, peer_door = NotifierDoor(gate), PeerDoor(node.implicit.peer_side, node.tree)
 
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -1,6 +1,7 @@
 """`/events`: CloudEvents over HTTP."""
 
 from tocsin.doors.gate import Gate
+from tocsin.doors.views import place_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.faults import problem
 from tocsin.model.identity import Pairs
@@ -21,13 +22,13 @@ class EventsDoor:
             return
         try:
             caller = self._gate.caller(scope)
-            body = await read_body(scope, receive, node.body_limit)
+            body, view = await read_body(scope, receive, node.body_limit), None
             if not cloudevents.is_empty_batch(header(scope, b"content-type"), body):
-                await node.publishing.publish(caller, EVENTS, cloudevents.NAME, _chosen(scope), body)
+                view = await node.publishing.publish(caller, EVENTS, cloudevents.NAME, _chosen(scope), body)
         except Refusal as refusal:
             await send_reply(send, problem(refusal))
         else:
-            await send_accepted(send)
+            await send_accepted(send, b"" if view is None else place_of(view, node.base_url).encode())
 
 
 def _chosen(scope: Scope) -> Pairs:

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tocsin.broker.caller import NODE, Caller
-from tocsin.documents.notifiers import DISSEMINATIONS
+from tocsin.documents.notifiers import PublishedDocument
 from tocsin.doors.gate import Gate
 from tocsin.doors.soap import is_envelope
 from tocsin.doors.wsdl import asks_for_wsdl, notifier_description
@@ -27,6 +27,7 @@ from tocsin.mediation.ws.notifier_messages import NotifierRequest, NotifyRequest
 from tocsin.model.identity import MessageId, Pairs
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
+from tocsin.model.replies import REPLY_FOR, REPLY_TO, REPLY_TYPE, REPLY_VIEW
 from tocsin.routing.implicit.messages import Copy, Message
 from tocsin.routing.implicit.notifier import MOST_NAMES
 from tocsin.routing.implicit.protocols import DEFAULT, PROTOCOLS, protocol
@@ -38,6 +39,7 @@ OWN = "din"  # the protocol of a Notify without headers: each notifier passes it
 _ASKED = ("topic", "protocol", "limit")
 _FORM = ("specversion", "datacontenttype")
 # These are names of the notification that services are told; what the event had under them is told beside it.
+_REPLY = (REPLY_TYPE, REPLY_FOR, REPLY_TO, REPLY_VIEW)
 _TAKEN = frozenset(("id", "source", "type", "subject", "topic", "time", "label", "root", "sender", "hop", "protocol"))
 
 
@@ -146,7 +148,8 @@ class NotifierDoor:
         else:
             published = _published(_needed(asked), Payload(checked_media_type(kind), call.body), asked)
         made = await self._implicit.publish_through(caller, call.name, published)
-        return _json({"id": made, "result": f"{self._gate.node.base_url}{DISSEMINATIONS}/{made}"}, 202)
+        view = None if published.reply is None else self._implicit.view_of(made)
+        return _json(PublishedDocument.of(made, self._gate.node.base_url, view), 202)
 
     async def _publish(self, caller: Caller, name: str, asked: PublishRequest, said: str) -> MessageId:
         chosen, made = _protocol(asked.protocol), _id_for(name, said, asked.topic, asked.data)
@@ -233,9 +236,11 @@ def _of_event(call: _Call, asked: dict[str, str]) -> Published:
     topic = asked.get("topic") or said.get("topic") or said.get("subject")
     if not topic:
         raise Refusal("malformed", "of which topic is the event? name it in `subject`, or in the extension `topic`")
-    told = {f"event{name}" if name in _TAKEN else name: value for name, value in said.items() if name not in _FORM}
+    reply = (said[REPLY_TYPE], said.get(REPLY_FOR, "")) if REPLY_TYPE in said else None
+    own = {name: value for name, value in said.items() if name not in _FORM and name not in _REPLY}
+    told = {f"event{name}" if name in _TAKEN else name: value for name, value in own.items()}
     made = _id_for(call.name, f"{said.get('source')} {said.get('id')}", topic, data)
-    return replace(_published(topic, data, asked, tuple(told.items())), id=made)
+    return replace(_published(topic, data, asked, tuple(told.items())), id=made, reply=reply)
 
 
 def _headers(scope: Scope) -> Pairs:

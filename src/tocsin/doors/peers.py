@@ -2,12 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
 from tocsin.broker.implicit.peer_side import PeerSide
+from tocsin.broker.tree.family import NAME as TREE
+from tocsin.broker.tree.tree import Tree
+from tocsin.mediation.between_nodes import DOOR as NOTIFICATIONS
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import OUR_FAULT, Reason, Refusal
+from tocsin.runtime.runtime import Runtime
 from tocsin.wire.asgi import Receive, Scope, Send, header, only, read_body, send_reply, while_connected
 from tocsin.wire.peer_messages import (
     ENTRIES,
@@ -42,14 +46,18 @@ _STATUS: dict[Reason, int] = {
 
 
 class PeerDoor:
-    def __init__(self, peers: PeerSide) -> None:
-        self._peers = peers
+    """`peers` is for the nodes of a world, `tree` for the neighbours in a tree; all of them have the same key."""
+
+    def __init__(self, peers: PeerSide, tree: Tree) -> None:
+        self._peers, self._tree = peers, tree
+        runtimes = {**peers.runtimes, TREE: tree.runtime}
         self._answers: dict[tuple[str, str], Callable[[Scope, bytes], Awaitable[Reply]]] = {
             ("POST", SERVICES): self._services,
             ("POST", ENTRIES): self._entries,
             ("GET", PART): self._part,
             ("POST", FORMER): self._former,
-            **{("POST", letters_of(family)): partial(self._letters, family) for family in peers.runtimes},
+            ("POST", NOTIFICATIONS): self._notifications,
+            **{("POST", letters_of(family)): partial(self._letters, each) for family, each in runtimes.items()},
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,10 +79,15 @@ class PeerDoor:
         check_proof(self._peers.key, proof, scope["method"], _target(scope), body)
         return body
 
-    async def _letters(self, family: str, scope: Scope, body: bytes) -> Reply:
+    async def _letters(self, runtime: Runtime[Any], scope: Scope, body: bytes) -> Reply:
         """The answer says that all of it is on disk."""
         del scope
-        return _said(await self._peers.runtimes[family].receive(_read(decode_batch, body)))
+        return _said(await runtime.receive(_read(decode_batch, body)))
+
+    async def _notifications(self, scope: Scope, body: bytes) -> Reply:
+        """And so it does here."""
+        await self._tree.pass_on(_target(scope), body)
+        return Reply(204, (), b"")
 
     async def _former(self, scope: Scope, body: bytes) -> Reply:
         """Who says it keeps it, until it has this version too."""

@@ -6,6 +6,7 @@ from tocsin.broker.caller import NODE
 from tocsin.broker.node import now
 from tocsin.doors.gate import Gate
 from tocsin.doors.operations import REGISTRATIONS, operate
+from tocsin.doors.views import viewed
 from tocsin.markup import xml
 from tocsin.mediation import dialects, raw
 from tocsin.mediation.dialects import Reading
@@ -17,7 +18,8 @@ from tocsin.mediation.soap.payloads import is_xml
 from tocsin.mediation.soap.soap import Envelope
 from tocsin.mediation.soap.templates import PULL_POINTS, SUBSCRIPTIONS
 from tocsin.mediation.topics import PUBLISH_DOOR
-from tocsin.mediation.ws import onvif, wse_2004_08, wsn_1_3
+from tocsin.mediation.ws import onvif, reply_messages, wse_2004_08, wsn_1_3
+from tocsin.model.paths import SOAP_REPLIES
 from tocsin.model.refusal import Refusal
 from tocsin.wire.asgi import Receive, Scope, Send, header, read_body, send_accepted, send_reply, while_connected
 
@@ -38,6 +40,8 @@ class SoapDoor:
             reply = await self.handle(scope, body, receive)
         if reply is None:
             await send_accepted(send)
+        elif reply.status == 202 and not reply.body:
+            await send_accepted(send, dict(reply.headers).get("Location", "").encode())
         else:
             await send_reply(send, reply)
 
@@ -55,21 +59,33 @@ class SoapDoor:
                 return await self._message(path, scope, body, reading, receive)
             node, dialect = self._node, reading.dialect
             caller = NODE if self._gate.is_open else self._gate.caller(scope)
-            await node.publishing.publish(caller, path, dialect, (), body, reading)
-            return dialects.acknowledged(reading, dialect, node.base_url) if dialect in dialects.ANSWERED else None
+            view = await node.publishing.publish(caller, path, dialect, (), body, reading)
+            if view is None and dialect not in dialects.ANSWERED:
+                return None
+            return _answered(view, dialects.acknowledged(reading, dialect, node.base_url), node.base_url)
         except Refusal as refusal:
             return self._refuse(_guess(scope, body), scope, refusal)
+
+    async def _reply(self, path: str, reading: Envelope, guess: Context) -> Reply:
+        """Of a receiver: its token stands for it, so nobody is asked for a name."""
+        context = reading.context(guess.dialect)
+        name = path[len(SOAP_REPLIES) :].strip("/") if path.startswith(f"{SOAP_REPLIES}/") else ""
+        token, value = reply_messages.token_and_value(reading, name)
+        await self._node.harvests.reply(NODE, token, value)
+        return reply_messages.counted(context)
 
     async def _message(self, path: str, scope: Scope, body: bytes, reading: Envelope, receive: Receive) -> Reply | None:
         """One that is read in full: any operation, or a notification in an envelope that is not known."""
         node = self._node
         try:
+            if reading.operation == reply_messages.OPERATION:
+                return await self._reply(path, reading, _guess(scope, body))
             caller = NODE if self._gate.is_open else self._gate.caller_of_message(scope, reading)
             heard = dialects.hear(reading, _resource(path), when := now())
             if isinstance(heard.request, Publish):
                 dialect = heard.context.dialect
-                await node.publishing.publish(caller, path, dialect, (), body, reading)
-                return dialects.acknowledged(reading, dialect, node.base_url) if dialect in dialects.ANSWERED else None
+                view = await node.publishing.publish(caller, path, dialect, (), body, reading)
+                return _answered(view, dialects.acknowledged(reading, dialect, node.base_url), node.base_url)
             work = operate(node, caller, _about(path, heard.request), when)
             answer = await (while_connected(receive, work) if isinstance(heard.request, Pull) else work)
             return dialects.answer(heard.context, answer, node.base_url)
@@ -86,16 +102,19 @@ class SoapDoor:
         if reading is None:
             dialect = dialects.EVENT_MEDIA_TYPES.get(kind, raw.NAME)
             headers = (("content-type", content_type),)
-            await self._node.publishing.publish(self._gate.caller(scope), path, dialect, headers, body)
-            return None
+            said = header(scope, b"tocsin-reply-type")
+            asked = (said, header(scope, b"tocsin-reply-for")) if said else None
+            caller = self._gate.caller(scope)
+            view = await self._node.publishing.publish(caller, path, dialect, headers, body, reply=asked)
+            return _answered(view, None, self._node.base_url)
         dialect = reading.dialect if isinstance(reading, Recalled) else dialects.event_dialect(reading)
         try:
             envelope = None if isinstance(reading, Recalled) else reading
             caller = self._gate.caller_of_message(scope, envelope)
-            await self._node.publishing.publish(caller, path, dialect, (), body, reading)
+            view = await self._node.publishing.publish(caller, path, dialect, (), body, reading)
         except Refusal as refusal:
             return self._refuse(reading.context(dialect), scope, refusal)
-        return dialects.acknowledged(reading, dialect, self._node.base_url)
+        return _answered(view, dialects.acknowledged(reading, dialect, self._node.base_url), self._node.base_url)
 
     def _refuse(self, context: Context, scope: Scope, refusal: Refusal) -> Reply:
         if "json" in header(scope, b"content-type"):
@@ -103,6 +122,10 @@ class SoapDoor:
         if scope["path"].startswith(onvif.DOOR):
             context = replace(context, faults=onvif.NAME)
         return dialects.fault(context, refusal, now())
+
+
+def _answered(view: str | None, answer: Reply | None, base_url: str) -> Reply | None:
+    return answer if view is None else viewed(view, base_url, answer)
 
 
 def _resource(path: str) -> str:

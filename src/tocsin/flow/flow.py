@@ -1,14 +1,17 @@
 """Matches notifications and turns each match into a delivery, for the node and for Spark alike."""
 
+from msgspec.structs import replace
+
 from tocsin.flow.addressing import NOTIFIERS, addressed_by
 from tocsin.flow.lifetime import expiry_of
+from tocsin.flow.replies import customised
 from tocsin.flow.thin import thinned
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, Matched, matches
 from tocsin.matching.index.compiled import Compiled
 from tocsin.matching.judge import Judge, Undecided
 from tocsin.mediation import dialects
-from tocsin.mediation.dialects import Reading, customise
+from tocsin.mediation.dialects import Reading, Written, customise
 from tocsin.model.declarations import Declaration
 from tocsin.model.delivery import Delivery, Match
 from tocsin.model.identity import SubscriptionId
@@ -25,6 +28,8 @@ UNJUDGED = "its filter could not be evaluated: "
 def normalise(record: Accepted, reading: Reading | None = None) -> tuple[Notification, ...]:
     """The notifications of an accepted request; at the door of a notifier they are for its service alone."""
     found = dialects.normalise(record, reading)
+    if record.reply is not None:
+        found = tuple(replace(each, reply=record.reply) for each in found)
     return found if not record.door.startswith(NOTIFIERS) else addressed_by(record.door, found)
 
 
@@ -67,14 +72,22 @@ class Flow:
         return Matched([subscription] if wanted else [], [])
 
     def deliver(
-        self, notification: Notification, subscription: Subscription, catalogue: Catalogue | None = None
+        self,
+        notification: Notification,
+        subscription: Subscription,
+        catalogue: Catalogue | None = None,
+        written: Written | None = None,
     ) -> Delivery:
+        """`written` is what was made of the notification for others, and is not looked at where it goes out changed."""
         form, told = subscription.form, notification
         if form.thin:
-            told = thinned(notification, form.dialect, self.base_url)
+            told, written = thinned(notification, form.dialect, self.base_url), None
         elif form.graph or form.bindings:
-            told = with_meaning(notification, subscription, catalogue or self.catalogue)
-        headers, body = customise(told, subscription, self.base_url)
+            told, written = with_meaning(notification, subscription, catalogue or self.catalogue), None
+        if (request := notification.reply) is None:
+            headers, body = customise(told, subscription, self.base_url, written)
+        else:
+            headers, body = customised(request, told, subscription, self.base_url, written)
         return Delivery(
             Match(notification.id, subscription.id),
             notification.at,

@@ -40,15 +40,15 @@ def covers(wide: Filter, narrow: Filter, catalogue: Catalogue | None = None) -> 
     return covers_all((wide,), (narrow,), catalogue)
 
 
-def covers_all(wide: _Filters, narrow: _Filters, catalogue: Catalogue | None = None) -> bool:
+def covers_all(wide: _Filters, narrow: _Filters, catalogue: Catalogue | None = None, budget: int = BUDGET) -> bool:
     """The same of conjunctions, such as the filters of a subscription; without any filter one lets all through."""
-    return _FilterCover(catalogue or _UNKNOWN).all_of(wide, narrow)
+    return _FilterCover(catalogue or _UNKNOWN, budget).all_of(wide, narrow)
 
 
 class _FilterCover:
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, catalogue: Catalogue, budget: int) -> None:
         self._catalogue = catalogue
-        self._budget = BUDGET
+        self._budget = budget
 
     def all_of(self, wide: _Filters, narrow: _Filters) -> bool:
         flat = tuple(_flat(narrow))

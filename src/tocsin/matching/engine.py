@@ -17,7 +17,7 @@ from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
-from tocsin.model.subscription import Subscription, notifier_of
+from tocsin.model.subscription import Subscription, neighbour_of, notifier_of
 
 _id = attrgetter("id")
 ROOM = 1 << 20  # so many candidates are remembered, over all topics
@@ -96,9 +96,9 @@ class Engine:
             for each in candidates
             if each.state == "active" and offset >= each.since.offset and (each.expires is None or each.expires > when)
         ]
-        if not self._slots and self._base is None:
-            return Matched(wanted, [])
-        return self._with_combined(wanted, notification)
+        alone = not self._slots and self._base is None
+        found = Matched(wanted, []) if alone else self._with_combined(wanted, notification)
+        return found if notification.way is None else _passed_on(found, notification.way.by)
 
     def get(self, subscription: SubscriptionId) -> Subscription | None:
         found, base = self._current(subscription), self._base
@@ -224,6 +224,12 @@ class Engine:
         self._room = ROOM
 
 
+def _passed_on(found: Matched, by: str) -> Matched:
+    """What came from a neighbour never goes back to it."""
+    wanted = [each for each in found.wanted if neighbour_of(each) != by]
+    return Matched(wanted, [pair for pair in found.undecided if neighbour_of(pair[0]) != by])
+
+
 def _is_plain(subscription: Subscription) -> bool:
     """Whether its topic, or the notifier that tells it, says all."""
     return not subscription.filters or _topic_only(subscription) is not None or notifier_of(subscription) is not None
@@ -243,6 +249,8 @@ def matches(
 ) -> bool:
     """The oracle, and the test for one subscription that reads the log by itself; raises `Undecided`."""
     if notification.addressee and notifier_of(subscription) is None:
+        return False
+    if notification.way is not None and notification.way.by == neighbour_of(subscription):
         return False
     if not subscription.wants_at(notification.at, notification.when):
         return False

@@ -17,6 +17,7 @@ from tocsin.mediation.soap.notices import normalise as normalise
 from tocsin.mediation.soap.notices import open_in_full as open_in_full
 from tocsin.mediation.soap.notices import open_soap as open_soap
 from tocsin.mediation.soap.soap import Envelope
+from tocsin.mediation.soap.templates import Written as Written
 from tocsin.mediation.soap.templates import customise as customise
 from tocsin.mediation.topics import PUBLISH_DOOR as PUBLISH_DOOR
 from tocsin.mediation.ws import wse_2004_08

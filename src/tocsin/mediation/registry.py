@@ -6,6 +6,8 @@ from importlib import import_module
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import soap
 
+REPLIES = "urn:tocsin:reply"  # the namespace of what is said about replies
+
 
 def _dialect(module: str) -> Dialect:
     found = import_module(f"tocsin.mediation.{module}").DIALECT
@@ -28,7 +30,8 @@ DIALECTS: tuple[Dialect, ...] = tuple(
         "ce.webhook",
     )
 )
-BY_NAME: Mapping[str, Dialect] = {each.name: each for each in DIALECTS}
+# The last is between nodes: nobody subscribes or publishes in it.
+BY_NAME: Mapping[str, Dialect] = {each.name: each for each in (*DIALECTS, _dialect("between_nodes"))}
 # Those a consumer can be spoken to in.
 NAMES = tuple(each.name for each in DIALECTS if each.is_soap or each.write)
 
@@ -42,6 +45,8 @@ OPERATIONS: Mapping[str, Operation] = {
 # What the tables read from headers, besides WS-Addressing; the name of an id is the same for all dialects.
 HEADERS: soap.Headers = {
     **soap.HEADERS,
+    f"{{{REPLIES}}}ReplyType": ("reply_type", None),
+    f"{{{REPLIES}}}Token": ("reply_token", None),
     **{
         entry.path[-1].clark: (entry.name, None)
         for dialect in DIALECTS

@@ -39,7 +39,7 @@ class Delivery(Struct, frozen=True, array_like=True, gc=False):
         return len(self.headers) > 0
 
 
-Result = Literal["delivered", "retry", "dead", "dropped"]
+Result = Literal["delivered", "retry", "dead", "dropped", "replied"]
 
 
 class Outcome(Struct, frozen=True, array_like=True, gc=False):

@@ -2,14 +2,23 @@
 
 from msgspec import Struct
 
-from tocsin.model.identity import Instant, MessageId, Pairs
+from tocsin.model.identity import Instant, MessageId, Node, Pairs
 from tocsin.model.names import QName, Topic
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Position
 
 
 class Payload(Struct, frozen=True, gc=False):
     media_type: str
     data: bytes
+
+
+class Way(Struct, frozen=True, array_like=True, gc=False):
+    """How it came here from the node at which it was published: by which neighbour, and how many in all."""
+
+    by: str
+    origin: Node
+    hops: int
 
 
 class Notification(Struct, frozen=True):
@@ -24,14 +33,20 @@ class Notification(Struct, frozen=True):
     type: QName | str | None
     attributes: Pairs
     payload: Payload
-    reply_type: str | None = None
+    reply: ReplyRequest | None = None
     addressee: str = ""  # the one notifier whose service it is for; nobody else sees it
+    way: Way | None = None  # none for what was published at this node
 
     def attribute(self, name: str) -> str | None:
         for key, value in self.attributes:  # not a generator: that costs three times as much
             if key == name:
                 return value
         return None
+
+
+def came_by(notification: Notification) -> str | None:
+    """The base URL of the neighbour in the tree that passed it on to this node."""
+    return None if notification.way is None else notification.way.by
 
 
 class Message(Struct, frozen=True, array_like=True):

@@ -4,13 +4,17 @@ from msgspec import Struct
 
 from tocsin.model.declarations import Declaration
 from tocsin.model.identity import Instant, Node, Pairs
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Position, Subscription
 
 __all__ = ["Accepted", "Changed", "Declared", "Node", "Position", "Record"]
 
 
 class Accepted(Struct, frozen=True, array_like=True, tag="a", gc=False):
-    """A request that was accepted, as it came. Its notifications are a pure function of it."""
+    """A request that was accepted, as it came. Its notifications are a pure function of it.
+
+    `reply` is what was made of it here, where its publisher asks for replies.
+    """
 
     at: Position
     when: Instant
@@ -20,6 +24,7 @@ class Accepted(Struct, frozen=True, array_like=True, tag="a", gc=False):
     principal: str | None
     cause: str
     body: bytes
+    reply: ReplyRequest | None = None
 
 
 class Changed(Struct, frozen=True, array_like=True, tag="c"):

@@ -10,8 +10,11 @@ from msgspec import Struct
 
 from tocsin.model.identity import Instant
 
+# The attributes of a notification by which a publisher asks for replies, and a receiver is told where to reply
+REPLY_TYPE, REPLY_FOR, REPLY_TO, REPLY_VIEW = "replytype", "replyfor", "replyto", "replyview"
 _PROOF_BYTES = 12
 LONGEST_TOKEN = 1024
+_ENCODED = "~"
 
 
 class ReplyRequest(Struct, frozen=True, array_like=True):
@@ -19,6 +22,7 @@ class ReplyRequest(Struct, frozen=True, array_like=True):
 
     `path` leads back to the node that gathers the replies of this one: the nearest before it that keeps state, and
     behind it those that keep none, up to the one it came from (paper 001 s3.2.2). The publisher's own node has none.
+    `onward` is the path that other nodes are told.
     """
 
     view: str
@@ -26,6 +30,10 @@ class ReplyRequest(Struct, frozen=True, array_like=True):
     until: Instant
     secret: str = ""
     path: tuple[str, ...] = ()
+    onward: tuple[str, ...] = ()
+
+    def for_neighbour(self) -> "ReplyRequest":
+        return ReplyRequest(self.view, self.type, self.until, "", self.onward)
 
 
 class Token(NamedTuple):
@@ -35,8 +43,12 @@ class Token(NamedTuple):
 
 
 def token_of(request: ReplyRequest, receiver: str) -> str:
-    """Safe in the path of an address."""
-    name = base64.urlsafe_b64encode(receiver.encode()).decode().rstrip("=")
+    """Safe in the path of an address and in XML. Most receivers are named so that they need not be encoded."""
+    name = (
+        receiver
+        if receiver.isascii() and receiver.isalnum()
+        else _ENCODED + base64.urlsafe_b64encode(receiver.encode()).decode()
+    )
     return f"{request.view}.{name}.{proof_of(request.secret, receiver)}"
 
 
@@ -46,16 +58,17 @@ def read_token(text: str) -> Token | None:
     if len(text) > LONGEST_TOKEN or len(parts) != 3 or not all(parts):
         return None
     view, name, proof = parts
+    if not name.startswith(_ENCODED):
+        return Token(view, name, proof)
     try:
-        receiver = base64.b64decode(name + "=" * (-len(name) % 4), altchars=b"-_", validate=True).decode()
+        return Token(view, base64.b64decode(name[1:], altchars=b"-_", validate=True).decode(), proof)
     except ValueError:
         return None
-    return Token(view, receiver, proof)
 
 
 def proof_of(secret: str, receiver: str) -> str:
-    made = hmac.digest(secret.encode(), receiver.encode(), hashlib.sha256)[:_PROOF_BYTES]
-    return base64.urlsafe_b64encode(made).decode().rstrip("=")
+    """A keyed hash: as good as an HMAC, in half the time."""
+    return hashlib.blake2b(receiver.encode(), digest_size=_PROOF_BYTES, key=secret.encode()).hexdigest()
 
 
 def is_proven(token: Token, secret: str) -> bool:

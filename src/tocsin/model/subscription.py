@@ -19,13 +19,15 @@ class Position(Struct, frozen=True, array_like=True, order=True, gc=False):
 class Endpoint(Struct, frozen=True):
     """Where to send; reference parameters are kept verbatim, `secret` is the name of a secret.
 
-    With `consent` the address is asked before anything is sent there (CloudEvents web hooks 1.0 s4).
+    With `consent` the address is asked before anything is sent there (CloudEvents web hooks 1.0 s4). `node` is the
+    neighbour in the tree whose door it is: what goes there is proven, and waited for until it is taken.
     """
 
     address: str
     reference: bytes = b""
     secret: str | None = None
     consent: bool = False
+    node: str = ""
 
 
 class Form(Struct, frozen=True):
@@ -89,3 +91,9 @@ class Registration(Struct, frozen=True):
 def notifier_of(subscription: Subscription) -> str | None:
     """The notifier whose service a subscription stands for."""
     return next((each.name for each in subscription.filters if isinstance(each, ForNotifier)), None)
+
+
+def neighbour_of(subscription: Subscription) -> str | None:
+    """The base URL of the neighbour in the tree that a subscription stands for."""
+    consumer = subscription.consumer
+    return None if consumer is None or not consumer.node else consumer.node

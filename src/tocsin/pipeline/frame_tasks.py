@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
 from tocsin.flow.addressing import addressed_to, pulled_by
@@ -15,6 +16,7 @@ from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic, qname_in
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.records import Accepted
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Position, Subscription
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.hop import reason_of
@@ -32,7 +34,7 @@ ORIGIN = pa.struct(
     [
         ("accepted", pa.int64()),  # as `time`, in nanoseconds
         ("qualified", pa.bool_()),  # whether `type` is a qualified name
-        ("reply_type", _TEXT),
+        ("reply", pa.binary()),  # what it says of replies, where it asks for some
         ("addressee", _TEXT),  # the notifier whose service it is for alone
         ("pull_point", _TEXT),  # the pull point it is for alone
     ]
@@ -74,7 +76,8 @@ def _rows(offset: int, payload: bytes) -> Sequence[Row]:
 
 def _origin(said: Notification, pull_point: str | None) -> dict[str, Any]:
     qualified = isinstance(said.type, QName)
-    words = (said.when, qualified, said.reply_type, said.addressee, pull_point)
+    reply = None if said.reply is None else msgspec.msgpack.encode(said.reply)
+    words = (said.when, qualified, reply, said.addressee, pull_point)
     return dict(zip((field.name for field in ORIGIN), words, strict=True))
 
 
@@ -113,7 +116,7 @@ def _notification(
         named,
         tuple(attributes),
         Payload(media_type, payload),
-        origin["reply_type"],
+        None if origin["reply"] is None else msgspec.msgpack.decode(origin["reply"], type=ReplyRequest),
         origin["addressee"] or "",
     )
 

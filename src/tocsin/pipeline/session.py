@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
@@ -43,6 +43,7 @@ _ON_THIS_MACHINE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress"
 
 
 _STANDALONE = "spark://"
+_STOPPED = "stopped SparkContext"  # by itself, when no master answers
 ANSWER_SECONDS = 5.0  # for each of several masters
 WORKER = "tocsin-worker"  # beside the Python that runs us, on every machine of a cluster
 
@@ -79,7 +80,7 @@ def session(log: Path, scratch: Path, spark: SparkSettings = HERE) -> Iterator[S
         with connected(spark.remote, dict(spark.conf)) as remote:
             yield remote
         return
-    check_answers(spark.settings(scratch, _submitted())["spark.master"])
+    check_answers(master := spark.settings(scratch, _submitted())["spark.master"])
     scratch = scratch.absolute()
     shutil.rmtree(scratch, ignore_errors=True)  # of a job that was killed
     scratch.mkdir(parents=True)
@@ -87,7 +88,7 @@ def session(log: Path, scratch: Path, spark: SparkSettings = HERE) -> Iterator[S
         builder = SparkSession.builder
         for key, value in spark.settings(scratch, _submitted()).items():
             builder = builder.config(key, value)
-        opened = builder.getOrCreate()
+        opened = _opened(builder, master)
     try:
         opened.sparkContext.setLogLevel("ERROR")
         register(opened)
@@ -98,9 +99,23 @@ def session(log: Path, scratch: Path, spark: SparkSettings = HERE) -> Iterator[S
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def _opened(builder: SparkSession.Builder, master: str) -> SparkSession:
+    """Where somebody listens who is no master, or one of another version, Spark asks for its minute, which no setting
+    makes shorter, and then says something else."""
+    try:
+        return builder.getOrCreate()
+    except Py4JJavaError as problem:
+        if not master.startswith(_STANDALONE) or _STOPPED not in str(problem):
+            raise
+        raise PipelineError(
+            f"what listens at {master} did not answer as a Spark master within the minute that Spark asks for: see that"
+            " it is one, and of the same version, or name the right one with --master; without it Spark runs on this"
+            " machine"
+        ) from problem
+
+
 def check_answers(master: str) -> None:
-    """That somebody listens where a standalone master should be. Spark itself asks for a minute, and then says
-    something else."""
+    """That somebody listens where a standalone master should be, before Spark asks for a minute."""
     if not master.startswith(_STANDALONE) or any(map(_listens, master.removeprefix(_STANDALONE).split(","))):
         return
     raise PipelineError(

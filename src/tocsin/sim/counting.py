@@ -30,6 +30,7 @@ from tocsin.routing.implicit.messages import MOST_PASSES
 from tocsin.routing.implicit.protocols import Protocol, protocol, room
 from tocsin.semantics.interest.taxonomy import Taxonomy
 from tocsin.semantics.interest.world import Interests, World
+from tocsin.sim.implicit import Tally
 
 Numbers = NDArray[np.int64]
 Targets = int  # a set of targets, a bit for each
@@ -52,6 +53,12 @@ class Count(Struct, frozen=True):
     withheld: int = 0
     hops: int = 0
     largest_header: int = 0
+
+    @classmethod
+    def of(cls, tally: Tally) -> "Count":
+        """What the machines did, of which headers were weighed in names."""
+        sent, told, kept = (tally.notifications, tally.repetitions), len(tally.reached), (tally.dropped, tally.withheld)
+        return cls(*sent, told, *kept, tally.hops, tally.largest_header)
 
 
 @dataclass(frozen=True)

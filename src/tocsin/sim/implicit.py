@@ -94,8 +94,9 @@ class Tally(NotifierNetwork):
 
     def __init__(self, world: World, weigh: Weigh) -> None:
         super().__init__(world, most_names=None)
-        self.notifications = self.dropped = self.withheld = 0
+        self.notifications = self.repetitions = self.dropped = self.withheld = self.hops = 0
         self.reached: set[str] = set()
+        self._handled_by: set[str] = set()
         self.largest_header = self.header_bytes = 0
         self._weigh, self._weighed = weigh, (tuple[str, ...](), 0)
 
@@ -112,9 +113,16 @@ class Tally(NotifierNetwork):
         self.reached.add(name)
 
     def reported(self, report: Report) -> None:
-        if isinstance(report.what, Handled):
-            self.dropped += report.what.dropped
-            self.withheld += len(report.what.withheld)
+        handled = report.what
+        if not isinstance(handled, Handled):
+            return
+        self.dropped += handled.dropped
+        self.withheld += len(handled.withheld)
+        if handled.at in self._handled_by:
+            self.repetitions += 1
+        else:  # the root's own is its publication, at no hop
+            self._handled_by.add(handled.at)
+            self.hops = max(self.hops, handled.hop)
 
     def remembered(self, name: str, key: str, row: Any) -> None:
         """The machines themselves are what is measured."""

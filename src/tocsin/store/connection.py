@@ -43,6 +43,10 @@ class Connection:
             raise
         return cls(path, opened[-1], None if read_only else opened[0])
 
+    @property
+    def is_read_only(self) -> bool:
+        return self._writer is None
+
     @contextmanager
     def write(self, durability: Durability) -> Iterator[sqlite3.Connection]:
         """One transaction: kept when the block ends, undone when it raises."""

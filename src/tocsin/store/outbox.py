@@ -42,10 +42,24 @@ ALTER TABLE outbox DROP COLUMN delivery;
 ALTER TABLE outbox DROP COLUMN batch
 """,
     "CREATE TABLE taken (partition INTEGER PRIMARY KEY, stop INTEGER NOT NULL, marks TEXT NOT NULL) STRICT",
+    # Most rows are settled before anybody asks for those of one subscription: they are filed when somebody does.
+    """
+DROP INDEX outbox_of;
+CREATE TABLE filed (
+    subscription TEXT NOT NULL, id INTEGER NOT NULL, PRIMARY KEY (subscription, id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE filing (last INTEGER NOT NULL) STRICT;
+INSERT INTO filing VALUES (0)
+""",
 )
+_OF_ONE = """
+SELECT id FROM filed WHERE subscription = ?1 AND id > ?2
+UNION ALL SELECT id FROM outbox WHERE id > max(?2, (SELECT last FROM filing)) AND subscription = ?1
+"""
+UNFILED = 10_000  # rows that are looked through, in half a millisecond
 _PAGE = 16_384  # blocks are longer than the 4,096 bytes that SQLite's own pages have
 _OPENED = 16  # blocks that are kept as they were read last
-_TOGETHER = 16 << 20  # bytes of blocks whose names are given to SQLite at once; sorted, many cost half of what few do
+_TOGETHER = 16 << 20  # bytes of blocks that are given to SQLite at once
 Row = tuple[int, Delivery]
 
 
@@ -166,15 +180,26 @@ class Outbox:
 
     def pending(self, after: int, limit: int, most_bytes: int = PAGE_BYTES) -> list[Row]:
         """Fewer than asked is no end, none at all is."""
-        return self._rows("id > ?", (after, limit), most_bytes)
+        return self._rows("(SELECT id FROM outbox WHERE id > ?)", (after, limit), most_bytes)
 
     def backlog(self, subscription: SubscriptionId, after: int, limit: int, most_bytes: int = PAGE_BYTES) -> list[Row]:
         """As `pending`, of one subscription."""
-        return self._rows("subscription = ? AND id > ?", (subscription, after, limit), most_bytes)
+        self._file()
+        return self._rows(f"({_OF_ONE})", (subscription, after, limit), most_bytes)
+
+    def _file(self) -> None:
+        """Where many came since. In a power cut, what is filed is forgotten together with how far that had come."""
+        (came,), *_ = self._connection.rows("SELECT coalesce(max(id), 0) - (SELECT last FROM filing) FROM outbox")
+        if came <= UNFILED or self._connection.is_read_only:
+            return
+        unfiled = "SELECT subscription, id FROM outbox WHERE id > (SELECT last FROM filing) ORDER BY subscription, id"
+        with self._connection.write("NORMAL") as transaction:
+            transaction.execute(f"INSERT INTO filed {unfiled}")
+            transaction.execute("UPDATE filing SET last = max(last, (SELECT coalesce(max(id), 0) FROM outbox))")
 
     def _rows(self, which: str, values: Sequence[object], most_bytes: int) -> list[Row]:
         of_block = "(SELECT max(first) FROM block WHERE first <= id)"
-        found = self._connection.rows(f"SELECT id, {of_block} FROM outbox WHERE {which} ORDER BY id LIMIT ?", values)  # noqa: S608
+        found = self._connection.rows(f"SELECT id, {of_block} FROM {which} ORDER BY id LIMIT ?", values)  # noqa: S608
         rows = ((row, block[row - first]) for row, first in found if (block := self._block(first)))
         return list(until_bytes(rows, most_bytes, lambda row: len(row[1].body)))
 
@@ -188,6 +213,11 @@ class Outbox:
         if not rows:
             return
         with self._connection.write("NORMAL") as transaction:
+            (filed,) = transaction.execute("SELECT last FROM filing").fetchone()
+            transaction.executemany(
+                "DELETE FROM filed WHERE id = ?1 AND subscription = (SELECT subscription FROM outbox WHERE id = ?1)",
+                ((row,) for row in rows if row <= filed),
+            )
             transaction.executemany("DELETE FROM outbox WHERE id = ?", ((row,) for row in rows))
             transaction.execute(
                 "DELETE FROM block WHERE first BETWEEN (SELECT max(first) FROM block WHERE first <= ?) AND ?"
@@ -220,7 +250,6 @@ def _queue(transaction: sqlite3.Connection, blocks: Iterator[Block]) -> int:
             last += each.deliveries
         transaction.executemany("INSERT INTO block VALUES (?, ?, ?, ?)", rows)
         names = ",".join(each.names[1:-1] for each in some)
-        # In the order of the index, for that is where most of the work is.
-        insert = "INSERT INTO outbox (id, subscription) SELECT ? + key, value FROM json_each(?) ORDER BY value, key"
+        insert = "INSERT INTO outbox (id, subscription) SELECT ? + key, value FROM json_each(?)"
         transaction.execute(insert, (first, f"[{names}]"))
     return last - before

@@ -78,6 +78,7 @@ class Connection:
         "send",
         "socket",
         "started",
+        "unsent",
     )
 
     def __init__(self, route: Route, opened: socket.socket, left: deque[str]) -> None:
@@ -89,7 +90,7 @@ class Connection:
         self.pending: memoryview | None = None
         self.reading: Reading | None = None
         self.started = 0.0
-        self.kept = False
+        self.kept = self.unsent = False
 
 
 class Plain:
@@ -119,6 +120,7 @@ class Plain:
         self._idle: dict[tuple[str, int], list[Connection]] = {}
         # Answers of a few lines that were read in full once: whoever says the same again means the same.
         self._known: dict[bytes, int] = {}
+        self._following: list[Connection] | None = None  # what is still to be sent, while answers are heard
         self._alarm: asyncio.TimerHandle | None = None
         self._loop.add_reader(self._epoll.fileno(), self._ready)
 
@@ -208,7 +210,17 @@ class Plain:
             self._alarm = self._loop.call_later(self._pause, self._sweep)
 
     def _send(self, connection: Connection, request: bytes) -> None:
+        """What follows on answers that came together goes out together: to wake up who reads it costs as much as to
+        send it."""
         connection.request = request
+        if self._following is None:
+            self._write(connection, request)
+        else:
+            connection.unsent = True
+            self._following.append(connection)
+
+    def _write(self, connection: Connection, request: bytes) -> None:
+        connection.unsent = False
         try:
             sent = connection.send(request)
         except BlockingIOError:
@@ -222,26 +234,33 @@ class Plain:
 
     def _ready(self) -> None:
         connections, known = self._connections, self._known
-        for number, event in self._epoll.poll(0):
-            connection = connections.get(number)
-            if connection is None:
-                continue
-            if event != _IN or connection.done is None or connection.reading is not None:
-                self._woken(connection, event)
-                continue
-            try:
-                data = connection.recv(_CHUNK)
-            except OSError as error:
-                self._not_read(connection, error)
-                continue
-            status = known.get(data)
-            if status is None or connection.pending is not None:
-                self._heard(connection, data)
-            else:
-                done, connection.done, connection.request, connection.kept = connection.done, None, b"", True
-                # Idle before the answer is told: what follows on this answer finds this connection.
-                connection.route.idle.append(connection)
-                self._tell(done, Answer(status, b"", (), "", monotonic() - connection.started))
+        following = self._following = []
+        try:
+            for number, event in self._epoll.poll(0):
+                connection = connections.get(number)
+                if connection is None:
+                    continue
+                if event != _IN or connection.done is None or connection.reading is not None or connection.unsent:
+                    self._woken(connection, event)
+                    continue
+                try:
+                    data = connection.recv(_CHUNK)
+                except OSError as error:
+                    self._not_read(connection, error)
+                    continue
+                status = known.get(data)
+                if status is None or connection.pending is not None:
+                    self._heard(connection, data)
+                else:
+                    done, connection.done, connection.request, connection.kept = connection.done, None, b"", True
+                    # Idle before the answer is told: what follows on this answer finds this connection.
+                    connection.route.idle.append(connection)
+                    self._tell(done, Answer(status, b"", (), "", monotonic() - connection.started))
+        finally:
+            self._following = None
+            for connection in following:
+                if connection.done is not None:  # else it was lost meanwhile, and the request taken to another
+                    self._write(connection, connection.request)
 
     def _woken(self, connection: Connection, event: int) -> None:
         """Whatever happens seldom."""
@@ -250,6 +269,8 @@ class Plain:
         elif connection.done is None:  # the other side closed, or speaks out of turn
             connection.route.idle.remove(connection)
             self._drop(connection)
+        elif connection.unsent:  # likewise, when it was just taken
+            self._broken(connection, connection.done, "the connection was closed before the request was sent")
         elif connection.pending is not None and not event & _IN:
             self._send_more(connection, connection.pending)
         else:

@@ -117,13 +117,14 @@ def only(*methods: str) -> Reply:
     return Reply(405, headers, msgspec.json.encode(told))
 
 
-_ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n"
-_ACCEPTED_START = {"type": "http.response.start", "status": 202, "headers": [(b"content-length", b"0")]}
+_ACCEPTED = b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n%b\r\n"
+_NO_LENGTH = (b"content-length", b"0")
 _EMPTY_BODY = {"type": "http.response.body", "body": b""}
 
 
-async def send_accepted(send: Send) -> None:
-    """202 and an empty body: the one answer to a one-way message that every client takes.
+async def send_accepted(send: Send, location: bytes = b"") -> None:
+    """202 and an empty body: the one answer to a one-way message that every client takes. `location` is where more is
+    to be seen of it.
 
     In ASGI's two messages, which are for any answer, it takes three times as long; so it is said at once where there
     is nothing more to be said.
@@ -137,11 +138,12 @@ async def send_accepted(send: Send) -> None:
         or cycle.default_headers
         or cycle.flow.write_paused
     ):
-        await send(_ACCEPTED_START)
+        headers = [_NO_LENGTH, (b"location", location)] if location else [_NO_LENGTH]
+        await send({"type": "http.response.start", "status": 202, "headers": headers})
         await send(_EMPTY_BODY)
         return
     cycle.response_started = cycle.response_complete = True
-    cycle.transport.write(_ACCEPTED)
+    cycle.transport.write(_ACCEPTED % (b"location: %b\r\n" % location if location else b""))
     cycle.message_event.set()
     cycle.on_response()
 

@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 from tocsin.broker.engines.settlement import Waits, made_before, own_lanes, refuse, turn
 from tocsin.broker.journal import Arrival, Follower, matchable
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.lane import LAST_INDEX, SMALL, Entry, Place, weight_of
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import Flow, unmade
 from tocsin.matching.engine import matches
 from tocsin.matching.judge import Undecided
+from tocsin.mediation.dialects import Written
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
@@ -25,7 +27,7 @@ from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN, Judges
 from tocsin.store.log.reader import PAGE_BYTES, LogReader, Stretch, until_bytes
 from tocsin.store.past import History
 
-Wanted = tuple[Notification, Subscription]
+Wanted = tuple[Notification, Subscription, Written | None]  # and what was made of it for others
 
 
 class Unjudged(NamedTuple):
@@ -43,7 +45,7 @@ class EmbeddedEngine:
     """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again.
 
     Who is paused now is held from the beginning, whatever it was at that checkpoint. `settled` is waited for before the
-    log is read, where notifications are matched ahead of the disk.
+    log is read, where notifications are matched ahead of the disk. `harvests` are told of what asks for replies.
     """
 
     def __init__(
@@ -55,9 +57,11 @@ class EmbeddedEngine:
         deliverer: Deliverer,
         lifetime: float | None = None,
         settled: Callable[[], Awaitable[None]] | None = None,
+        harvests: Harvests | None = None,
     ) -> None:
         self._flow, self._store, self._reader, self._judges = flow, store, reader, judges
         self.deliverer, self._lifetime, self._settled = deliverer, lifetime, settled
+        self._harvests = harvests
         self.overload: str | None = None
         self.matched = 0
         self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
@@ -117,8 +121,11 @@ class EmbeddedEngine:
             self.matched += len(found)
             light = len(notification.payload.data) <= SMALL and not notification.attributes
             weight = 0 if light else weight_of(size_of(notification))
+            if notification.reply is not None and self._harvests is not None:
+                self._harvests.forwarded(notification, found, complete=not undecided)
+            written: Written = {}
             for subscription in found:
-                offer(Entry(subscription.id, place, (notification, subscription), weight))
+                offer(Entry(subscription.id, place, (notification, subscription, written), weight))
             for subscription, reason in undecided:
                 if reason in NOT_ITS_OWN:  # the loop has no time for it; who reads the log by itself has
                     self.deliverer.put_off(subscription.id, place)
@@ -129,9 +136,9 @@ class EmbeddedEngine:
     def prepare(self, entry: Entry) -> Delivery:
         what = entry.what
         if type(what) is tuple:
-            notification, subscription = what
+            notification, subscription, written = what
             try:
-                delivery = self._flow.deliver(notification, subscription)
+                delivery = self._flow.deliver(notification, subscription, None, written)
             except Exception as problem:
                 delivery = unmade(notification, subscription, problem)
         elif type(what) is Unjudged:
@@ -180,6 +187,8 @@ class EmbeddedEngine:
     def _progress(self) -> tuple[int, dict[SubscriptionId, Place]]:
         """Never beyond the end of what is on disk: what is matched ahead of it is matched again after a crash."""
         lanes, end = own_lanes(self.deliverer.unsettled()), self._reader.end()
+        if self._harvests is not None and (unwritten := self._harvests.first_unwritten()) is not None:
+            end = min(end, unwritten)
         if self.matched_to > end:
             lanes = {name: min(place, (end - 1, LAST_INDEX)) for name, place in lanes.items()}
         return min(self.matched_to, end), lanes
@@ -212,7 +221,7 @@ class EmbeddedEngine:
             for notification in matchable(record):
                 try:
                     if matches(wanting, notification, known.at(offset), self._judges.aside, self._flow.base_url):
-                        yield notification, wanting
+                        yield notification, wanting, None
                 except Undecided as problem:
                     if str(problem) == CROWDED:  # by others who read: it waits
                         page.stop = offset

@@ -8,6 +8,7 @@ import msgspec
 
 from tocsin.broker.engines.settlement import Waits, made_before, refuse, turn
 from tocsin.broker.journal import Follower
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.delivery.lane import Entry, Place, weight_of
 from tocsin.model.delivery import Delivery
@@ -39,9 +40,10 @@ class OutboxEngine:
         deliverer: Deliverer,
         lifetime: float | None = None,
         forwarding: Forwarding | None = None,
+        harvests: Harvests | None = None,
     ) -> None:
         self._store, self.outbox, self.deliverer, self._lifetime = store, outbox, deliverer, lifetime
-        self._forwarding = forwarding
+        self._forwarding, self._harvests = forwarding, harvests
         self.overload: str | None = None
         self.matched = 0
         self._last_row = 0
@@ -132,10 +134,14 @@ class OutboxEngine:
             for row in rows:
                 await self._take(_entry(row))
             self._behind = bool(rows)
+        if self._harvests is not None and self._harvests.watches:
+            self._harvests.matched(await asyncio.to_thread(self.held_from))
 
     async def _take(self, entry: Entry) -> None:
         """What was matched for a subscription that has ended since is not sent, as with the other engine."""
         if entry.subscription in self._standing or await asyncio.to_thread(self._stands, entry.subscription):
+            if self._harvests is not None and self._harvests.by_place and isinstance(entry.what, Delivery):
+                self._harvests.offered(entry.what)
             self.deliverer.offer(entry)
         else:
             self._settled.append(entry.place[0])

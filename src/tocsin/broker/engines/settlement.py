@@ -10,6 +10,7 @@ import msgspec
 
 from tocsin.broker.consumers.end_notices import ENDING, Notice
 from tocsin.broker.journal import Follower
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.settings import DeliverySettings
 from tocsin.broker.subscriptions.failures import FilterFailures, InARow
 from tocsin.delivery.deliverer import Deliverer
@@ -64,8 +65,15 @@ class Settlement:
     """Collects outcomes and writes them in batches: dead letters with the cursors, all of them for the history."""
 
     def __init__(
-        self, engine: Engine, deliverer: Deliverer, outcomes: Log, filters: FilterFailures, asked: DeliverySettings
+        self,
+        engine: Engine,
+        deliverer: Deliverer,
+        outcomes: Log,
+        filters: FilterFailures,
+        asked: DeliverySettings,
+        harvests: Harvests | None = None,
     ) -> None:
+        self._harvests = harvests
         self._engine, self._deliverer, self.outcomes, self.filters = engine, deliverer, outcomes, filters
         self.in_a_row = InARow(asked.end_after)
         self.delivered: Counter[SubscriptionId] = Counter()
@@ -106,6 +114,8 @@ class Settlement:
             self._engine.settled(entry)
         if result == "dead":
             self._bury(delivery, outcome, 0)
+            if self._harvests is not None and not delivery.to.node:
+                self._harvests.dead(outcome)
             self.filters.died(outcome)
             if self.in_a_row.died(outcome):
                 self._deliverer.hold(entry.subscription, FAILING)
@@ -128,6 +138,7 @@ class Settlement:
         """
         async with self.saving:
             told, self._told = self._told, []
+            told += () if self._harvests is None else self._harvests.take_replied()
             dead, self._dead = self._dead, []
             revived, self._revived = self._revived, []
             redriven, self._redriven = self._redriven, []

@@ -1,5 +1,6 @@
 """Implicit notification in a node: the world as it is seen from here, the notifiers that run here, their results."""
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -25,6 +26,8 @@ from tocsin.broker.implicit.registry import LocalRegistry
 from tocsin.broker.implicit.remote_registry import RemoteRegistry
 from tocsin.broker.implicit.results import Results
 from tocsin.broker.implicit.world_rights import allowed
+from tocsin.broker.reply.family import NAME as REPLIES
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.settings import ImplicitSettings
 from tocsin.delivery.settings import DeliverySettings
 from tocsin.flow.addressing import check_event_for_service
@@ -49,6 +52,7 @@ from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peer_messages import copy_proof
 
 FORGET_SECONDS = 60.0
+FOLLOW_SECONDS, AGAIN_SECONDS = 5.0, 0.05
 
 
 class Means(Struct, frozen=True):
@@ -61,6 +65,7 @@ class Means(Struct, frozen=True):
     patience: DeliverySettings
     report: Callable[[str], None]
     world_changed: Callable[[World], Awaitable[None]]
+    harvests: Harvests
 
 
 class Implicit:
@@ -79,7 +84,10 @@ class Implicit:
         self._runtime = Runtime(self._family, tables_of(means.store), host.now, means.report, way)
         self._local = LocalNotifiers(host, self._registry, self._runtime, means.report)
         kept = self._registry if isinstance(self._registry, LocalRegistry) else None
-        self.peer_side = PeerSide(host.base_url, means.key, host.body_limit, {NAME: self._runtime}, kept, host.now)
+        runtimes: dict[str, Runtime[Any]] = {NAME: self._runtime, REPLIES: means.harvests.runtime}
+        self._harvests = means.harvests
+        self._following: set[asyncio.Task[None]] = set()
+        self.peer_side = PeerSide(host.base_url, means.key, host.body_limit, runtimes, kept, host.now)
 
     def _make_registry(self, link: Link, means: Means) -> LocalRegistry | RemoteRegistry:
         tables, base = means.store.implicit, self._host.base_url
@@ -94,6 +102,8 @@ class Implicit:
         else:
             await self._registry.tell_changed()
         self._local.start()
+        for view, message in self._harvests.spreading():
+            self._follow(view, message)
 
     def stop_waiting(self) -> None:
         """Those who wait at a door go home before it is shut."""
@@ -102,6 +112,9 @@ class Implicit:
             self._registry.stop_waiting()
 
     async def close(self) -> None:
+        for task in self._following:
+            task.cancel()
+        await asyncio.gather(*self._following, return_exceptions=True)
         await self._local.close()
         if isinstance(self._registry, RemoteRegistry):
             await self._registry.close()
@@ -190,9 +203,39 @@ class Implicit:
             self._host.base_url,
             asked.attributes,
         )
+        if asked.reply is not None:
+            made = await self._asking_for_replies(caller, made, asked.reply)
         self._check_told(made)
         await self._runtime.take([publication_letter(Publish(made, self._most(asked.limit), asked.only))])
         return made.id
+
+    def view_of(self, message: str) -> str:
+        """Of a message that asks for replies, the view of them."""
+        return self._harvests.asking.view_of_message(message)
+
+    async def _asking_for_replies(self, caller: Caller, message: Message, asked: tuple[str, str]) -> Message:
+        asking, view = self._harvests.asking, self.view_of(message.id)
+        request = asking.begun(asked, view, message.when)
+        await self._harvests.begin(caller, request, message.id, message.topic)
+        self._follow(view, message.id)
+        return replace(message, attributes=(*message.attributes, *asking.for_notifiers(request)))
+
+    def _follow(self, view: str, message: str) -> None:
+        task = asyncio.create_task(self._tell_reached(view, message))
+        self._following.add(task)
+        task.add_done_callback(self._following.discard)
+
+    async def _tell_reached(self, view: str, message: str) -> None:
+        """Whoever the message reaches can reply, until nobody more is reached."""
+        complete = False
+        while not complete:
+            try:
+                found = await self._results.of(message, FOLLOW_SECONDS)
+            except Refusal:  # it is just being published
+                await asyncio.sleep(AGAIN_SECONDS)
+                continue
+            complete = found.complete
+            self._harvests.reached(view, len(found.receivers), complete=complete)
 
     async def notify(self, caller: Caller, copy: Copy) -> None:
         """A copy whose proof was checked, or a stranger's as a message of its own; returns when it is on disk. What has

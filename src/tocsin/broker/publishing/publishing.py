@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -13,11 +13,13 @@ from tocsin.broker.declarations.semantics import Semantics
 from tocsin.broker.engines.settlement import Engine
 from tocsin.broker.journal import Arrival, Journal, arrival
 from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.reply.asking import Asked, Asking
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.flow.addressing import NOTIFIERS, PULL_POINTS, door_of, event_for_service, pull_point_of
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
+from tocsin.mediation import between_nodes
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import Reading
 from tocsin.mediation.soap.security import without_security
@@ -27,11 +29,13 @@ from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Position
 from tocsin.model.refusal import Refusal
+from tocsin.model.replies import ReplyRequest
 from tocsin.routing.implicit.messages import Copy
 from tocsin.store.errors import CannotAppend
 
 Key = tuple[str | None, str, str, int]
 REMEMBERED_SECONDS = 600.0
+AT_ANY_AGE = Instant(0)
 
 
 class Duplicates:
@@ -81,6 +85,19 @@ def key_of(
     return principal, first.producer, f"{first.id} {to}" if to else first.id, content
 
 
+def keys_of(arrived: Arrival) -> Iterable[Key]:
+    """Of what neighbours pass on each notification counts by itself: it is known by the node that accepted it, whoever
+    brings it, and in whatever company."""
+    if arrived.notifications and arrived.notifications[0].way is not None:
+        return [passed_on(each) for each in arrived.notifications]
+    key = key_of(arrived.notifications, arrived.pull_point, arrived.principal) if arrived.notifications else None
+    return () if key is None else (key,)
+
+
+def passed_on(notification: Notification) -> Key:
+    return None, "", f"{notification.cause} {notification.id}", -1
+
+
 class Publishing:
     def __init__(
         self,
@@ -94,10 +111,12 @@ class Publishing:
         topics: TopicSpace,
         declarations: Declarations,
         semantics: Semantics,
+        asking: Asking,
     ) -> None:
         self._journal, self._now, self._duplicates = journal, now, duplicates
         self._engine, self._standing, self._mailboxes = engine, standing, mailboxes
         self._topics, self._declarations, self._semantics = topics, declarations, semantics
+        self._asking = asking
         self.accepted: Counter[str] = Counter()  # notifications, by dialect
         self.repeated = 0
 
@@ -116,8 +135,12 @@ class Publishing:
         reading: Reading | None = None,
         *,
         of_notifier: bool = False,
-    ) -> None:
-        """Returns when it is on disk; refuses what cannot be normalised, is not allowed or cannot be stored."""
+        reply: Asked | None = None,
+    ) -> str | None:
+        """Returns when it is on disk, with the view of its replies if it asks for some, as it says or `reply`.
+
+        Refuses what cannot be normalised, is not allowed or cannot be stored.
+        """
         if door.startswith(NOTIFIERS) and not of_notifier:
             raise Refusal("malformed", f"{door[:80]!r} is a notifier's, which takes Publish and Notify of its own")
         if (overload := self._engine.overload or self._mailboxes.overload) is not None:
@@ -136,6 +159,8 @@ class Publishing:
         if (declared.ontologies or declared.liftings) and await self._semantics.check_event_graphs(notifications):
             record = msgspec.structs.replace(record, at=journal.position(), when=self._now())
             notifications = normalise(record)
+        if first.attributes or len(notifications) > 1 or reply is not None:
+            record, notifications = self._asking_for_replies(record, notifications, reply, of_notifier)
         key = key_of(notifications, pull_point, caller.name)
         stored = None if key is None else self._duplicates.first(key, now)
         if repeats := stored is not None:
@@ -150,6 +175,66 @@ class Publishing:
             raise journal.refusal(problem) from None
         if not repeats:
             self.accepted[dialect] += len(notifications)
+        if record.reply is None:
+            return None
+        return self._asking.view_of(Position(journal.node, stored.result())) if not record.reply.path else None
+
+    def _asking_for_replies(
+        self,
+        record: Accepted,
+        notifications: tuple[Notification, ...],
+        asked: Asked | None,
+        of_notifier: bool,
+    ) -> tuple[Accepted, tuple[Notification, ...]]:
+        """What a notifier passes on has its view already; a publisher's begins here."""
+        first = notifications[0]
+        if of_notifier:
+            request = self._asking.told_service(first)
+        else:
+            asked = asked or self._asking.asked(notifications)
+            request = asked and self._asking.request(asked, record.at, record.when, notifications)
+        if not request:
+            return record, notifications
+        made = msgspec.structs.replace(record, reply=request)
+        return made, tuple(msgspec.structs.replace(each, reply=request) for each in notifications)
+
+    async def pass_on(self, door: str, body: bytes) -> None:
+        """What another node of the tree accepted, under its own rules; returns when it is on disk. Each is taken once:
+        what came before, began here, or goes in a circle is left out."""
+        if (overload := self._engine.overload or self._mailboxes.overload) is not None:
+            raise Refusal("overloaded", f"{overload}; try again a little later")
+        journal, now = self._journal, self._now()
+        record = Accepted(journal.position(), now, door, between_nodes.NAME, (), None, new_cause(), body)
+        notifications = normalise(record)
+        known = [self._duplicates.first(passed_on(each), AT_ANY_AGE) for each in notifications]
+        new = [at for at, each in enumerate(notifications) if known[at] is None and self._comes_from_elsewhere(each)]
+        asks = any(each.reply is not None for each in notifications)
+        if len(new) < len(notifications) or asks:
+            self.repeated += len(notifications) - len(new)
+            frames = list(between_nodes.frames(body))
+            kept = (self._with_reply(frames[at], notifications[at].reply) for at in new)
+            record = msgspec.structs.replace(record, body=between_nodes.framed(kept))
+            notifications = normalise(record)
+        waiting = {each for each in known if each is not None}
+        if notifications:
+            stored = journal.accept(record, arrival(record.at.offset, notifications, None, None))
+            for each in notifications:
+                self._duplicates.remember(passed_on(each), now, stored)
+            waiting.add(stored)
+        try:
+            for future in waiting:
+                await future
+        except CannotAppend as problem:
+            raise journal.refusal(problem) from None
+        self.accepted[between_nodes.NAME] += len(notifications)
+
+    def _with_reply(self, frame: memoryview, request: ReplyRequest | None) -> bytes | memoryview:
+        """What asks for replies is kept with the way back from here."""
+        return frame if request is None else between_nodes.with_reply(frame, self._asking.passed_on(request))
+
+    def _comes_from_elsewhere(self, notification: Notification) -> bool:
+        way = notification.way
+        return way is not None and way.origin != self._journal.node and way.hops <= between_nodes.MOST_HOPS
 
     def _check(self, caller: Caller, notifications: Sequence[Notification], pull_point: str | None) -> None:
         if not notifications[0].addressee and self._topics.restricts:
@@ -183,13 +268,13 @@ class Publishing:
 
     def remember(self, arrived: Arrival) -> None:
         """The window of message ids, from the log: a caller that did not hear our answer asks again after a restart."""
-        if not arrived.notifications or self._now() - arrived.notifications[0].when > REMEMBERED_SECONDS * SECOND:
+        first = next(iter(arrived.notifications), None)
+        if first is None or (first.way is None and self._now() - first.when > REMEMBERED_SECONDS * SECOND):
             return
-        key = key_of(arrived.notifications, arrived.pull_point, arrived.principal)
-        if key is not None:
+        for key in keys_of(arrived):
             stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             stored.set_result(arrived.offset)
-            self._duplicates.remember(key, arrived.notifications[0].when, stored)
+            self._duplicates.remember(key, first.when, stored)
 
 
 def new_cause() -> str:

@@ -10,6 +10,7 @@ from tocsin.broker.engines.embedded import size_of
 from tocsin.broker.journal import matchable
 from tocsin.flow.addressing import pulled_by
 from tocsin.flow.flow import with_meaning
+from tocsin.flow.replies import announced
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import Engine, matches
 from tocsin.matching.judge import Undecided
@@ -83,8 +84,15 @@ class Feeds:
                 if each.id not in put_off and (point := pulled_by(each)) is not None:
                     yield from self._fed(said, each, point)
 
+    def wanting(self, notification: Notification) -> tuple[int, bool]:
+        """How many subscriptions take it for pull points, and whether that is all."""
+        if not self.standing:
+            return 0, True
+        found, undecided = self._engine.match(notification)
+        return len(found), not undecided and not self.lagging
+
     def _fed(self, said: Notification, subscription: Subscription, point: str) -> Iterator[Fed]:
-        told = _told(said, subscription, self._known)
+        told = _told(said, subscription, self._known, self._feeding.base_url)
         if isinstance(told, Exception):
             self._feeding.unwritten(said, subscription, told)
         else:
@@ -213,15 +221,15 @@ class Feeds:
         for each in notifications:
             try:
                 if matches(subscription, each, known, self._feeding.judges.aside, self._feeding.base_url):
-                    told = _told(each, subscription, known)
+                    told = _told(each, subscription, known, self._feeding.base_url)
                     yield (each, told) if isinstance(told, Exception) else (told, None)
             except Undecided as problem:
                 yield each, str(problem)
 
 
-def _told(said: Notification, subscription: Subscription, known: Catalogue) -> Notification | Exception:
+def _told(said: Notification, subscription: Subscription, known: Catalogue, base_url: str) -> Notification | Exception:
     """Whatever cannot be written for one of them is not to stop the others."""
     try:
-        return with_meaning(said, subscription, known)
+        return announced(with_meaning(said, subscription, known), subscription, base_url)
     except Exception as problem:
         return problem

@@ -15,7 +15,7 @@ from tocsin.mediation.times import timestamp
 from tocsin.model.identity import Instant, SubscriptionId, after
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import State, Subscription
+from tocsin.model.subscription import State, Subscription, neighbour_of
 
 
 def granted(asked: Instant | None, now: Instant, default: float, longest: float) -> Instant:
@@ -54,6 +54,7 @@ class StandingSubscriptions:
         self.by_id: dict[SubscriptionId, Subscription] = {each.id: each for each in current}
         self.changing: dict[SubscriptionId, Subscription] = {}
         self.dialects = {each.id: each.form.dialect for each in current}  # also of those that have ended
+        self.neighbours = {each.id: each for each in current if neighbour_of(each) is not None}  # among `by_id`
         self._watches: list[dict[SubscriptionId, Subscription]] = []
 
     def get(self, name: str) -> Subscription:
@@ -74,9 +75,13 @@ class StandingSubscriptions:
     def all(self) -> list[Subscription]:
         return list((self.by_id | self.changing).values())
 
-    def page(self, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
-        """In the order of their ids, those alone that are seen: pages are full as long as there are more."""
-        by_id, names = self.by_id, (name for name in self.by_id if name > after)
+    def page(
+        self, after: str, limit: int, seen: Seen | None = None, *, neighbours: bool = False
+    ) -> Sequence[Subscription]:
+        """In the order of their ids, those alone that are seen: pages are full as long as there are more. Those that
+        stand for neighbours are nobody's, and seen by who asks for them."""
+        by_id, hidden = self.by_id, () if neighbours else self.neighbours
+        names = (name for name in by_id if name > after and name not in hidden)
         if seen is None:
             return [by_id[name] for name in heapq.nsmallest(limit, names)]
         return list(islice((each for name in sorted(names) if seen(each := by_id[name])), limit))
@@ -134,8 +139,11 @@ class StandingSubscriptions:
         subscription = change.subscription
         if subscription.state == "ended":
             self.by_id.pop(subscription.id, None)
+            self.neighbours.pop(subscription.id, None)
         else:
             self.by_id[subscription.id] = subscription
+            if neighbour_of(subscription) is not None:
+                self.neighbours[subscription.id] = subscription
             self.dialects[subscription.id] = subscription.form.dialect
 
     def _settled(self, subscription: Subscription) -> None:

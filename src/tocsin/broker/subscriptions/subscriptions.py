@@ -23,7 +23,7 @@ from tocsin.mediation.soap.templates import PULL_POINTS
 from tocsin.model.filters import ForNotifier
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.refusal import Refusal
-from tocsin.model.subscription import Endpoint, Form, Position, Subscription, notifier_of
+from tocsin.model.subscription import Endpoint, Form, Position, Subscription, neighbour_of, notifier_of
 from tocsin.store.database import Store
 from tocsin.store.places import Places
 from tocsin.wire.addresses import AddressGuard, BadAddress
@@ -108,7 +108,10 @@ class Subscriptions:
         return await self._standing.cancel(name, status, reason or "it was cancelled at the broker")
 
     def get(self, caller: Caller, name: str) -> Subscription:
-        return caller.must_manage(self._standing.get(name))
+        found = caller.must_manage(self._standing.get(name))
+        if (neighbour := neighbour_of(found)) is not None:
+            raise Refusal("in-use", f"by it the node {neighbour} is told; `tocsin tree` has it, and takes it out")
+        return found
 
     def page(self, caller: Caller, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
         """Those that the caller may manage."""

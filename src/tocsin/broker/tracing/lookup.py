@@ -112,10 +112,13 @@ def _matching(reader: LogReader, message: str, heard: Heard, plain: bytes, most:
 
 
 def _called(record: Accepted, message: str) -> list[Logged]:
-    """By the id of one, by that of the message they came in, or by the cause of all."""
-    every = _all_in(record)
-    if message.removeprefix("urn:uuid:") == record.cause:
+    """By the id of one, by that of the message they came in, or by the cause of all; each that another node passed on
+    has its own."""
+    every, cause = _all_in(record), message.removeprefix("urn:uuid:")
+    if cause == record.cause:
         return every
+    if caused := [each for each in every if each.notification.cause == cause]:
+        return caused
     return [each for each in every if message in ((name := each.notification.id), name.rpartition("/")[0]) and name]
 
 

@@ -100,7 +100,7 @@ class Traces:
     async def _manageable(self, caller: Caller, after: str) -> list[SubscriptionId]:
         """Those to look at, and one more if there is. Rights take their time, and the loop has others to serve."""
         names: list[SubscriptionId] = []
-        while len(names) <= MOST_LOOKED_AT and (some := self._standing.page(after, AT_ONCE)):
+        while len(names) <= MOST_LOOKED_AT and (some := self._standing.page(after, AT_ONCE, neighbours=True)):
             names += [each.id for each in some if caller.may_manage(each)]
             after = some[-1].id
             await asyncio.sleep(0)

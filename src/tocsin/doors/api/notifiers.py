@@ -74,8 +74,10 @@ async def publish_through(
 ) -> Answer[d.PublishedDocument]:
     """The notifier first: who misspells it is told that, whatever else is wrong."""
     node.implicit.notifier(caller, name)
-    made = await node.implicit.publish_through(caller, name, from_json(body, d.PublishRequest).normalised())
-    told = d.PublishedDocument.of(made, node.base_url)
+    asked = from_json(body, d.PublishRequest).normalised()
+    made = await node.implicit.publish_through(caller, name, asked)
+    view = None if asked.reply is None else node.implicit.view_of(made)
+    told = d.PublishedDocument.of(made, node.base_url, view)
     return Answer(told, {"Location": told.result})
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from time import monotonic
 from typing import Annotated
 
@@ -28,7 +28,7 @@ LEASE_SECONDS = 300.0
 _RENEW_SECONDS = 100.0
 _LINES = re.compile(rb"\r\n|\r|\n")
 _FORM = Form(cloudevents.NAME)
-_STREAM = {"text/event-stream": TEXT}
+STREAM = {"text/event-stream": TEXT}
 
 
 class Visit:
@@ -85,41 +85,47 @@ class EventStream(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, visit: Visit, last: int | None) -> None:
+    def __init__(self, said: AsyncIterator[bytes]) -> None:
         super().__init__(headers={"Cache-Control": "no-store"})
         del self.headers["content-length"]
-        self._visit, self._last = visit, last
+        self._said = said
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del scope
-        try:
-            await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
-            await while_connected(receive, self._speak(send))
-        finally:
-            await self._visit.end()
+        await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        await while_connected(receive, self._speak(send))
 
     async def _speak(self, send: Send) -> None:
-        async for said in self._said():
-            await send({"type": "http.response.body", "body": said, "more_body": True})
+        async with contextlib.aclosing(self._said_to_its_end()) as events:
+            async for said in events:
+                await send({"type": "http.response.body", "body": said, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
 
-    async def _said(self) -> AsyncIterator[bytes]:
+    async def _said_to_its_end(self) -> AsyncGenerator[bytes]:
         yield b"retry: 1000\n\n"
         try:
-            if self._last is not None:
-                async for each in self._visit.again(self._last):
-                    yield _event(each)
-            while not self._visit.node.closing():
-                yield b"".join(map(_event, await self._visit.pulled())) or b":\n\n"
+            async for each in self._said:
+                yield each
         except Refusal as refusal:
-            yield b"event: end\n" + _data(refusal.text.encode())
+            yield b"event: end\n" + data(refusal.text.encode())
+
+
+async def _messages(visit: Visit, last: int | None) -> AsyncIterator[bytes]:
+    try:
+        if last is not None:
+            async for each in visit.again(last):
+                yield _event(each)
+        while not visit.node.closing():
+            yield b"".join(map(_event, await visit.pulled())) or b":\n\n"
+    finally:
+        await visit.end()
 
 
 def _event(held: Held) -> bytes:
-    return b"id: %d\n" % held.number + _data(cloudevents.structured(held.notification)[1])
+    return b"id: %d\n" % held.number + data(cloudevents.structured(held.notification)[1])
 
 
-def _data(text: bytes) -> bytes:
+def data(text: bytes) -> bytes:
     return b"".join(b"data: %b\n" % line for line in _LINES.split(text)) + b"\n"
 
 
@@ -132,18 +138,18 @@ def _last_event(name: str, value: str) -> int | None:
 @streams.get(
     "/pullpoints/{id}/stream",
     says="Server-Sent Events: ids are numbers, data are CloudEvents; Last-Event-ID reads again",
-    returns=_STREAM,
+    returns=STREAM,
     head=False,
 )
 def get_stream(
     node: Node, caller: Caller, id: str, last: Annotated[int | None, Header("", "last-event-id", _last_event)] = None
 ) -> EventStream:
     node.pull_points.state(caller, id)
-    return EventStream(Visit(node, caller, id), last)
+    return EventStream(_messages(Visit(node, caller, id), last))
 
 
-@streams.get("/stream", says="As the stream of a pull point that lasts as long as it", returns=_STREAM, head=False)
+@streams.get("/stream", says="As the stream of a pull point that lasts as long as it", returns=STREAM, head=False)
 async def get_own_stream(
     node: Node, caller: Caller, topic: Annotated[TopicIs | None, TopicQuery()] = None
 ) -> EventStream:
-    return EventStream(await Visit.begin(node, caller, topic), None)
+    return EventStream(_messages(await Visit.begin(node, caller, topic), None))

@@ -14,6 +14,7 @@ from tocsin.model.records import Accepted
 from tocsin.pipeline.state.published import Published, StateFiles
 from tocsin.pipeline.state.standing import Standing
 from tocsin.pipeline.tables.storage import Storage
+from tocsin.platform.serving import patient_collector
 from tocsin.store.codec import decode
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
@@ -71,7 +72,7 @@ def plain(laid: Laid, state: Published, processes: int = 2) -> Iterator[Plain]:
 def _work(pipe: Connection, laid: Laid, state: Published) -> None:
     met = Standing(StateFiles(Storage.at(Places(laid.data).tables)), state)
     met.bring_to(laid.first)
-    with closing(LogReader(Places(laid.data).log())) as log:
+    with closing(LogReader(Places(laid.data).log())) as log, patient_collector():  # as workers have it
         while (cut := pipe.recv()) is not None:
             begun = process_time()
             deliveries = _through(log, met, *(laid.first + each for each in cut))

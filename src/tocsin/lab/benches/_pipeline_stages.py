@@ -19,6 +19,7 @@ from tocsin.pipeline.tables.parts import PartWriter
 from tocsin.pipeline.tables.schemas import DELIVERIES, KEPT
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.pipeline.task import Sink
+from tocsin.platform.serving import patient_collector
 from tocsin.store.codec import decode
 from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
@@ -47,7 +48,7 @@ class Watch:
 def staged(laid: Laid, state: Published, scratch: Path, spans: list[tuple[int, int]]) -> Mapping[str, float]:
     """Of publications by their numbers, a part of a batch each; the first is to warm up, and not counted."""
     task = _Stages(laid, state, scratch)
-    with closing(Outbox.open(scratch / "outbox.db")) as outbox:
+    with closing(Outbox.open(scratch / "outbox.db")) as outbox, patient_collector():  # as workers have it
         for batch, (start, stop) in enumerate(spans):
             found = task.run(start, stop)
             with task.watch.on(PUBLISHED):

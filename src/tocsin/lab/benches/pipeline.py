@@ -45,7 +45,8 @@ PLAIN, RIVAL = "two plain processes", "plain PySpark"
 
 
 class Sizes(Struct, frozen=True):
-    """`largest` is reached from 10,000 by steps of ten times as many; 1,000,000 take an hour and 10 GB."""
+    """`largest` is reached from 10,000 by steps of ten times as many. With 1,000,000, which have batches of a tenth as
+    many publications, all of it took 13 to 22 minutes on two busy cores, 6 of them for the million, and 7.4 GB."""
 
     subscriptions: int = 10_000
     largest: int = 100_000

@@ -4,6 +4,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from random import Random
 
 import msgspec
@@ -68,15 +69,11 @@ def grown(sizes: tuple[int, ...], seed: int, progress: Progress) -> Iterator[Gro
 
 def measured(name: str, world: World, protocol: str) -> Grown:
     network, root = Tally(world, lambda names: len(msgspec.msgpack.encode(names))), next(iter(world.services))
-    gc.collect()
-    gc.disable()  # it would look again and again at a world that does not change
-    try:
+    with uncollected():
         begun = time.perf_counter()
         network.publish(root, TOPIC, protocol, limit=HIN_PASSES)
         network.clock.run()
         seconds = time.perf_counter() - begun
-    finally:
-        gc.enable()
     local = [each._history for each in network.notifiers if each.remembered()]
     return Grown(
         name,
@@ -94,6 +91,17 @@ def measured(name: str, world: World, protocol: str) -> Grown:
         seconds,
         unlimited(world) if name == "layered" and protocol == "hin" else None,
     )
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Python would look again and again at a world that does not change."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def unlimited(world: World) -> int:
@@ -176,13 +184,13 @@ def _linked(size: int, told: Callable[[int], list[int]]) -> World:
     return world
 
 
-def _taxonomies(size: int, random: Random) -> World:
+def taxonomies(size: int, random: Random, per_leaf: int = SERVICES_PER_LEAF) -> World:
     """Categories and topics three deep; services in one to three leaves; edges between leaves, or from a leaf to all of
     the branch above another, on topics below the one that is published."""
     world = _empty([])
     for number in range(12):
         world.apply(PutTopic(f"Alarm {number}", TOPIC if number < 3 else f"Alarm {number % 3}"))
-    leaves = max(size // SERVICES_PER_LEAF, 4)
+    leaves = max(size // per_leaf, 4)
     for name, parent in _branches(leaves):
         world.apply(PutCategory(name, parent))
     for number in range(size):
@@ -218,5 +226,5 @@ def _category(number: int) -> str:
 WORLDS: Mapping[str, Callable[[int, Random], World]] = {
     "layered": _layered,
     "random": _random,
-    "taxonomy": _taxonomies,
+    "taxonomy": taxonomies,
 }

@@ -33,9 +33,9 @@ from tocsin.model.filters import (
     TypeIs,
 )
 from tocsin.model.names import QName, Topic
-from tocsin.model.notification import Notification
+from tocsin.model.notification import Notification, came_by
 from tocsin.model.space import Coordinate, Dimension, Side
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.model.topics import written_path
 
 
@@ -82,6 +82,8 @@ def _frame(subscription: Subscription, notification: Notification) -> Iterable[P
     services = [each for each in subscription.filters if isinstance(each, ForNotifier)]
     if notification.addressee and not services:
         yield leaf("what is for everybody", False, f"it is for the service of {notification.addressee} alone")
+    if (by := came_by(notification)) is not None and by == neighbour_of(subscription):
+        yield leaf("what others passed on or published here", False, f"it came from there: the node {by} passed it on")
     if subscription.state != "active":
         reason = f": {subscription.reason}" if subscription.reason else ""
         yield leaf("an active subscription", False, f"the subscription was {subscription.state} then{reason}")

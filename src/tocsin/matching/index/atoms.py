@@ -36,10 +36,11 @@ from tocsin.model.filters import (
     TopicIs,
     TypeIs,
 )
-from tocsin.model.subscription import Form, Subscription
+from tocsin.model.subscription import Form, Subscription, neighbour_of
 
 Atom = TopicIs | TypeIs | ProducerIs | InBox | Graph | Compare | Exists
 MOST_TERMS = 32  # of one subscription; what would be more is verified as a whole
+MOST_OF_NEIGHBOURS = 1024  # of one that stands for a neighbour, and so for all that is asked behind it
 MOST_COMPARED, QUICK = 8, 200  # filters, and steps of comparing two; what takes more is asked for all the same
 
 
@@ -55,15 +56,16 @@ _UNINDEXED = [Term(is_whole=False)]
 
 def terms_of(subscription: Subscription) -> list[Term]:
     """None at all when nothing can match it."""
-    return _Taker(subscription.form).all_of(subscription.filters)
+    most = MOST_TERMS if neighbour_of(subscription) is None else MOST_OF_NEIGHBOURS
+    return _Taker(subscription.form, most).all_of(subscription.filters)
 
 
 class _Taker:
-    def __init__(self, form: Form) -> None:
-        self._form = form
+    def __init__(self, form: Form, most: int = MOST_TERMS) -> None:
+        self._form, self._most = form, most
 
     def all_of(self, filters: Sequence[Filter]) -> list[Term]:
-        return _joined([self.terms(each) for each in narrowest(filters)])
+        return _joined([self.terms(each) for each in narrowest(filters)], self._most)
 
     def terms(self, asked: Filter) -> list[Term]:
         match asked:
@@ -78,7 +80,7 @@ class _Taker:
             case AllOf(filters):
                 return self.all_of(filters)
             case AnyOf(filters):
-                return _either([self.terms(each) for each in filters])
+                return _either([self.terms(each) for each in filters], self._most)
         return _UNINDEXED
 
     def _content(self, asked: Content) -> list[Term]:
@@ -158,13 +160,13 @@ def _differs(asked: Compare) -> bool:
     return isinstance(asked.value, str) and not isinstance(asked.path, JsonPath)
 
 
-def _joined(parts: Sequence[list[Term]]) -> list[Term]:
+def _joined(parts: Sequence[list[Term]], most: int = MOST_TERMS) -> list[Term]:
     """The product of alternatives. A part that would make too many is left to verifying."""
     found = [Term()]
     for part in sorted(parts, key=len):
         if not part:
             return []
-        if len(found) * len(part) > MOST_TERMS:
+        if len(found) * len(part) > most:
             found = [Term(each.atoms, is_whole=False) for each in found]
         else:
             found = [_and(one, other) for one in found for other in part]
@@ -175,9 +177,9 @@ def _and(one: Term, other: Term) -> Term:
     return Term(tuple(dict.fromkeys(one.atoms + other.atoms)), one.is_whole and other.is_whole)
 
 
-def _either(parts: Sequence[list[Term]]) -> list[Term]:
+def _either(parts: Sequence[list[Term]], most: int = MOST_TERMS) -> list[Term]:
     together = [term for part in parts for term in part]
-    return together if len(together) <= MOST_TERMS else _UNINDEXED
+    return together if len(together) <= most else _UNINDEXED
 
 
 def _of_the_payload(condition: Condition, form: Form) -> Condition | None:

@@ -297,12 +297,12 @@ class EventMemo:
     def recall(self, record: Accepted, event: dict[str, object]) -> Notification | None:
         try:
             name, time, data = _own(event)
-            known = self._known.get(_key(event))
+            known = self._known[_key(event)]
         except (KeyError, TypeError):  # one is not there, or a list or an object where a text should be
             return None
         if type(name) is not str or type(data) is not str or type(time) is not str:
             return None
-        if known is None or not _is_plain(name) or not is_time(time):
+        if not _is_plain(name) or not is_time(time):
             return None
         return Notification(
             MessageId(name),

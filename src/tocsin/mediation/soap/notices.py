@@ -29,6 +29,7 @@ from tocsin.model.names import NO_TOPIC, QName
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
+from tocsin.model.replies import REPLY_FOR, REPLY_TYPE
 
 MOST_KNOWN = 8192
 LONGEST_SURROUNDINGS = 4096
@@ -81,7 +82,7 @@ def notifications(dialect: Dialect, record: Accepted, envelope: Envelope) -> tup
     plan, holders = _plan(message), _holders(message, envelope)
     stem = envelope.header("message_id") or f"urn:uuid:{record.cause}"
     sender = soap.address_of(envelope.headers.get("from"))
-    tail = topic_of_door(record.door)
+    tail, asks = topic_of_door(record.door), asked_for(envelope)
     found: list[Notification] = []
     for index, holder in enumerate(holders):
         entries = xml.children(holder, plan.names)
@@ -100,6 +101,8 @@ def notifications(dialect: Dialect, record: Accepted, envelope: Envelope) -> tup
             topic = topic_of(element)
             if topic != NO_TOPIC and (content := content_topic_of(element)):
                 attributes += ((CONTENT_TOPIC, content),)
+        if asks:
+            attributes += asks
         found.append(
             Notification(
                 MessageId(stem if len(holders) == 1 else f"{stem}/{index}"),
@@ -116,6 +119,15 @@ def notifications(dialect: Dialect, record: Accepted, envelope: Envelope) -> tup
             )
         )
     return tuple(found)
+
+
+def asked_for(envelope: Envelope) -> Pairs:
+    """Of replies: in a header of ours what CloudEvents have attributes for."""
+    element = envelope.headers.get("reply_type")
+    if element is None:
+        return ()
+    lasts = element.get("for")
+    return ((REPLY_TYPE, (element.text or "").strip()), *(((REPLY_FOR, lasts),) if lasts else ()))
 
 
 def payload_of(message: bytes, parent: Element, what: str) -> tuple[Payload, QName | str | None]:
@@ -189,6 +201,7 @@ class _Surroundings(Struct, frozen=True):
     action: str
     scope: Scope
     spoken: Context
+    asks: Pairs
     kinds: dict[str, tuple[QName, Pairs]] = {}  # of the payloads seen inside: their type, and the attributes with it
 
 
@@ -272,7 +285,7 @@ class EnvelopeMemo:
         if tag == WRAPPER or tag in self._operations:
             return None
         kind = xml.qname(tag)
-        found = kind, attributes_for(around.action, kind) if around.action else ()
+        found = kind, (attributes_for(around.action, kind) if around.action else ()) + around.asks
         if len(around.kinds) < MOST_KINDS and len(tag) < xml.LONG_URI:
             around.kinds[tag] = found
         return found
@@ -311,7 +324,9 @@ class EnvelopeMemo:
         self._size += 1
         prototype = msgspec.structs.replace(read, payload=Payload("", b""))
         spoken = Context(read.dialect, envelope.soap, envelope.addressing, "", envelope.operation)
-        known.known[middle, tail] = _Surroundings(prototype, _action(plan, holder, envelope), scope, spoken)
+        known.known[middle, tail] = _Surroundings(
+            prototype, _action(plan, holder, envelope), scope, spoken, asked_for(envelope)
+        )
 
 
 def _cut(data: bytes, envelope: Envelope, holder: Element) -> tuple[bytes, bytes, bytes, bytes, bytes] | None:

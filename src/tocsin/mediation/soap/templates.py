@@ -7,18 +7,19 @@ for each entry whose value is the notification's.
 from collections.abc import Callable
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, final
 
 from msgspec import Struct
 
 from tocsin.markup import xml
 from tocsin.mediation.graph_forms import BINDINGS, bindings_block
 from tocsin.mediation.registry import BY_NAME
-from tocsin.mediation.rules import Dialect, Entry, Message
+from tocsin.mediation.rules import Dialect, Entry, Message, Write
 from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.payloads import XML_TYPE, embedded
 from tocsin.mediation.soap.soap import action_of
 from tocsin.mediation.topics import sayable_content_topic, topic_element
+from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.identity import Pairs
 from tocsin.model.names import NO_TOPIC, QName, Topic
 from tocsin.model.notification import Notification
@@ -33,45 +34,62 @@ Value = tuple[Callable[[Notification], Any], Callable[[Any], bytes]]
 Part = bytes | Value
 
 
-class Template(Struct, frozen=True, eq=False):
-    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the `values` goes.
-
-    Templates alike share their `values`. `headers` are those of HTTP, None where they go with the event's action.
-    """
+class Shared(Struct, frozen=True, eq=False):
+    """What templates alike share. `headers` are those of HTTP, None where they go with the event's action."""
 
     soap: str
-    pieces: list[bytes]
-    values: tuple[Value, ...]
     headers: Pairs | None
+    values: tuple[Value, ...]
 
 
-def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
+@final
+class Template(Struct, frozen=True, eq=False):
+    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the values goes."""
+
+    pieces: list[bytes]
+    shared: Shared
+
+
+def customise(
+    notification: Notification, subscription: Subscription, base_url: str, written: "Written | None" = None
+) -> tuple[Pairs, bytes]:
+    """`written` is what was made of the same notification for others; without it that of the last one is at hand."""
     global _last
-    dialect = BY_NAME.get(subscription.form.dialect)
-    if dialect is not None and dialect.write is not None:
-        return dialect.write(notification, subscription, base_url)
-    template = _template(dialect, subscription, base_url)
-    values = template.values
-    known, alike, written = _last
-    if known is not notification or alike is not values:
-        written = []
-        for read, write in values:  # a comprehension costs as much as two of them
-            written.append(write(read(notification)))
-        _last = notification, values, written
+    template = _template(subscription, base_url)
+    if type(template) is not Template:
+        return template(notification, subscription, base_url)
+    if written is None:
+        known, written = _last
+        if known is not notification:
+            written = {}
+            _last = notification, written
+    shared = template.shared
+    found = written.get(shared)
+    if found is None:
+        values = []
+        for read, write in shared.values:  # a comprehension costs as much as two of them
+            values.append(write(read(notification)))
+        found = shared.headers or http_headers(shared.soap, action_of(notification)), values
+        written[shared] = found
     pieces = template.pieces.copy()
-    pieces[1::2] = written
-    return template.headers or http_headers(template.soap, action_of(notification)), b"".join(pieces)
+    pieces[1::2] = found[1]
+    return found[0], b"".join(pieces)
 
 
-# By identity: a notification goes to many at about the same time, and what is its own is the same for all.
-_last: tuple[Notification | None, tuple[Value, ...], list[bytes]] = None, (), []
-_alike: Callable[[tuple[Value, ...]], tuple[Value, ...]] = lru_cache(maxsize=1024)(lambda values: values)
+# A notification goes to many, and what is its own is the same for all that are written to alike.
+Written = dict[Shared, tuple[Pairs, list[bytes]]]
+_last: tuple[Notification | None, Written] = None, {}
+_shared = lru_cache(maxsize=1024)(Shared)
 http_headers = lru_cache(maxsize=1024)(soap.http_headers)
 
 
 @lru_cache(maxsize=65_536)
-def _template(dialect: Dialect | None, subscription: Subscription, base_url: str) -> Template:
+def _template(subscription: Subscription, base_url: str) -> Template | Write:
+    """Or the function of a dialect that brings one of its own."""
     form, consumer = subscription.form, subscription.consumer
+    dialect = BY_NAME.get(form.dialect)
+    if dialect is not None and dialect.write is not None:
+        return dialect.write
     if dialect is None or (message := (form.wrapped and dialect.wrapped) or dialect.raw or dialect.wrapped) is None:
         raise Refusal("unsupported-delivery", f"no rules to write {form.dialect!r}")
     version, wsa = form.soap or "1.2", form.addressing or dialect.addressing
@@ -96,7 +114,7 @@ def _template(dialect: Dialect | None, subscription: Subscription, base_url: str
             pieces += [b"", b""]
             values.append(part)
     headers = soap.http_headers(version, message.action) if message.action else None
-    return Template(version, pieces, _alike(tuple(values)), headers)
+    return Template(pieces, _shared(version, headers, tuple(values)))
 
 
 def _joined(parts: list[Part]) -> list[Part]:
@@ -194,7 +212,10 @@ def _topic_value(tag: bytes, declared: bytes, uris: tuple[str, str, str], attrib
 
 
 def _topic_said(notification: Notification) -> tuple[Topic, str]:
-    return notification.topic, sayable_content_topic(notification) if notification.attributes else ""
+    for name, _ in notification.attributes:
+        if name == CONTENT_TOPIC:
+            return notification.topic, sayable_content_topic(notification)
+    return notification.topic, ""
 
 
 @lru_cache(maxsize=1024)
@@ -221,7 +242,7 @@ _escaped = lru_cache(maxsize=1024)(xml.text)
 _MESSAGE_ID: Value = attrgetter("id"), lru_cache(maxsize=1024)(xml.text)
 _ACTION: Value = action_of, _escaped
 _ACTION_ATTRIBUTE: Value = action_of, _quoted
-_PAYLOAD: Value = as_element, bytes
+_PAYLOAD: Value = lambda told: told, as_element
 _BINDINGS: Value = lambda told: told.attribute(BINDINGS) or "", bindings_block
 
 

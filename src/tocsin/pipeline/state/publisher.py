@@ -49,6 +49,7 @@ class StatePublisher:
         self._files = StateFiles(storage)
         self._folder = self._files.folder(f"{job}/snapshots") or Places(data).compiled / job
         self._snapshot: tuple[int, str] | None = None
+        self._counted = (-1, 0)
         self._changes: list[Changes] = []
         self._declared = ("", -1)
 
@@ -91,8 +92,7 @@ class StatePublisher:
         """The newest at or below an offset, made now if the last one is too old."""
         past, found = self._store.past, snapshots.newest(self._folder, start)
         since = past.count_changes(since=0 if found is None else found[0], before=start)
-        held = 0 if found is None else past.count_changes(since=0, before=found[0])
-        if since >= max(self._least, held // PART):
+        if since >= max(self._least, (0 if found is None else self._held(found[0])) // PART):
             last: tuple[int, str] | None = (start, self._save(past.subscriptions(start), start))
         else:
             last = found and (found[0], f"{self._job}/snapshots/{found[1].name}")
@@ -100,6 +100,12 @@ class StatePublisher:
             self._snapshot = last
             self._forget_changes()
         return last
+
+    def _held(self, offset: int) -> int:
+        """How many changes are before a snapshot's offset; counted once, for that takes as long as there are many."""
+        if self._counted[0] != offset:
+            self._counted = offset, self._store.past.count_changes(since=0, before=offset)
+        return self._counted[1]
 
     def _save(self, standing: Iterable[Subscription], offset: int) -> str:
         path = snapshots.save(self._folder, compiled(standing, self._store.past.catalogue(offset)), offset)

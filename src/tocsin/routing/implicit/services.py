@@ -23,6 +23,7 @@ class Published(Struct, frozen=True):
     limit: int | None = None
     only: tuple[str, ...] | None = None
     attributes: Pairs = ()
+    reply: tuple[str, str] | None = None  # the type of replies that are asked for, and for how long
 
 
 class Running(Struct, frozen=True):

@@ -7,7 +7,7 @@ request leads to the nearest node before that merges. The publisher's own node, 
 What one node sends another arrives in its order; what comes from several may be mixed in any way.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -112,7 +112,8 @@ class Harvester:
             self._recall(key[:2], key[2:], row)
         self.receivers = sum(each.receivers for each in self._sources.values())
         self.is_root = self.merges = True
-        self._open_as(self.head)
+        if self.head is not None:
+            self._open_as(self.head)
 
     def _recall(self, kind: str, name: str, row: Any) -> None:
         match kind:
@@ -128,10 +129,27 @@ class Harvester:
                 if not row.is_done:
                     self._open.add(name)
 
-    def _open_as(self, head: Head | None) -> None:
-        self.head = head
-        self.is_root = head is None or not head.opened.request.path
-        self.merges = self._merging or self.is_root
+    def _open_as(self, head: Head) -> list[Effect]:
+        """What it was opened with counts as far as nothing newer is known."""
+        self.head, opened = head, head.opened
+        self.is_root = not opened.request.path
+        self.merges = self.is_root or (self._merging and not opened.spread)
+        effects: list[Effect] = []
+        for each in opened.forwarded:
+            if each.source not in self._sources:
+                effects += self._take_source(each)
+        return effects
+
+    @property
+    def is_looking(self) -> bool:
+        return self._looking is not None
+
+    def sources(self) -> Iterable[Forwarded]:
+        return self._sources.values()
+
+    def forwarded_to(self) -> list[str]:
+        """The other nodes."""
+        return [child for each in self._sources.values() for child in each.children]
 
     # What is seen of it
 
@@ -187,7 +205,7 @@ class Harvester:
             return self._single(message.by, message.value, now)
         match message:
             case Opened():
-                return self._opened(message)
+                return self._opened(message, now)
             case _ if self.head is None:
                 return []
             case Forwarded():
@@ -208,15 +226,15 @@ class Harvester:
                 return self._woken(now)
         return []
 
-    def _opened(self, message: Opened) -> list[Effect]:
+    def _opened(self, message: Opened, now: Instant) -> list[Effect]:
         """What came by another way before is told so: one way back is enough."""
         if self.head is None:
-            self._open_as(Head(message))
-            return [Remember(HEAD, self.head), *self._tick()]
+            effects = self._open_as(head := Head(message))
+            return [Remember(HEAD, head), *effects, self._changed_view, *self._settled(now)]
         asked, known = message.request.path, self.head.opened.request.path
         if asked and asked[-1:] != known[-1:]:
             return [upward(self.view_id, asked, Declined(self.node))]
-        return []
+        return [effect for each in message.forwarded for effect in self._forwarded(each, now)]
 
     def _reply(self, receiver: str, value: str, now: Instant) -> list[Effect]:
         replied = self._replied
@@ -250,14 +268,14 @@ class Harvester:
         return [Remember(HEAD, self.head)]
 
     def _forwarded(self, message: Forwarded, now: Instant) -> list[Effect]:
+        effects = self._take_source(message)
+        return [Remember(SOURCE + message.source, message), *effects, *self._settled(now)]
+
+    def _take_source(self, message: Forwarded) -> list[Effect]:
         before = self._sources.get(message.source)
         self._sources[message.source] = message
         self.receivers += message.receivers - (0 if before is None else before.receivers)
-        effects: list[Effect] = [Remember(SOURCE + message.source, message)]
-        if self.merges:
-            for child in message.children:
-                effects += self._branch(child)
-        return effects + self._settled(now)
+        return [effect for child in message.children for effect in self._branch(child)] if self.merges else []
 
     def _missed(self, receiver: str, now: Instant) -> list[Effect]:
         """Of a node that was not reached nothing is known: what is behind it stays outstanding."""
@@ -315,6 +333,7 @@ class Harvester:
         if branch is None:
             branch = self.children[by] = Branch()
         branch.merges = False
+        branch.complete |= self.head is not None and self.head.opened.spread
         effects: list[Effect] = []
         if value is None:
             branch.unreached += 1
@@ -440,7 +459,7 @@ class Harvester:
     def _downward(self, message: Look | Terminate) -> list[Effect]:
         """By the relays of those it was forwarded to, which know themselves whether they merge and have it still. Those
         behind a node that does not merge are told by that one: what skips it would come back by it."""
-        direct = {child for source in self._sources.values() for child in source.children}
+        direct = set(self.forwarded_to())
         told = self._open & direct
         if self._open - direct:
             told |= {child for child in direct & self.children.keys() if not self.children[child].merges}

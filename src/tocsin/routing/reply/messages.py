@@ -26,22 +26,35 @@ def relay_of(node: str) -> str:
 # From the dispatcher of the node
 
 
-class Opened(Struct, frozen=True):
-    """A publication that asks for replies is here. Forwarding is complete when all sources it `awaits` are."""
-
-    request: ReplyRequest
-    owner: str | None = None
-    topic: str = ""
-    awaits: tuple[str, ...] = (OWN,)
-
-
 class Forwarded(Struct, frozen=True):
-    """To so many receivers of this node, and to these other nodes. Said again it stands in place of the first."""
+    """To so many receivers of this node, and to these other nodes. Said again it stands in place of the first.
+
+    `at` and `index` are where in the log it stands; it went to one `receiver` alone, where that is named.
+    """
 
     receivers: int
     children: tuple[str, ...] = ()
     complete: bool = True
     source: str = OWN
+    at: int = -1
+    index: int = 0
+    receiver: str = ""
+
+
+class Opened(Struct, frozen=True):
+    """A publication that asks for replies is here. Forwarding is complete when all sources it `awaits` are.
+
+    `forwarded` is what is known of that from the first. One that is `spread` by others than dispatchers has its
+    receivers counted at its root, and each reply goes there by itself.
+    """
+
+    request: ReplyRequest
+    owner: str | None = None
+    topic: str = ""
+    message: str = ""
+    awaits: tuple[str, ...] = (OWN,)
+    forwarded: tuple[Forwarded, ...] = ()
+    spread: bool = False
 
 
 class NotReached(Struct, frozen=True):

@@ -1,0 +1,112 @@
+"""The harvesters of this node, and the relay by which it passes on what is for others, as a runtime runs them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tocsin.model.identity import Instant
+from tocsin.routing.machine import Effect
+from tocsin.routing.reply.harvester import REPLY, Branch, Harvester, Head, Value
+from tocsin.routing.reply.messages import (
+    RELAY,
+    Changed,
+    Declined,
+    Forwarded,
+    Look,
+    NotReached,
+    Opened,
+    Passed,
+    Replied,
+    Reported,
+    Single,
+    Terminate,
+    Through,
+    Told,
+    relay_of,
+)
+from tocsin.routing.reply.relay import Relay
+from tocsin.runtime.family import HERE, LETTERS, Family, Place
+from tocsin.store.database import Store
+from tocsin.store.machines import Codec, Letter, MachineTables
+
+NAME = "reply"
+MESSAGES = Codec(
+    opened=Opened,
+    forwarded=Forwarded,
+    unreached=NotReached,
+    replied=Replied,
+    look=Look,
+    terminate=Terminate,
+    reported=Reported,
+    single=Single,
+    told=Told,
+    declined=Declined,
+    passed=Passed,
+    through=Through,
+)
+_ROWS = Codec(head=Head, value=Value, forwarded=Forwarded, branch=Branch)
+
+
+def tables_of(store: Store) -> MachineTables:
+    return store.machines(NAME, MESSAGES, _ROWS)
+
+
+class Harvesters(Family[Harvester | Relay]):
+    """`changed` hears of each view of this node's publishers that changed, once that is on disk."""
+
+    title = "replies"
+    begins = (Opened,)
+
+    def __init__(
+        self,
+        node: str,
+        changed: Callable[[str], None],
+        over: Callable[[str], None],
+        *,
+        merging: bool,
+        retention: int,
+    ) -> None:
+        self._node, self._changed, self._over = node, changed, over
+        self._merging, self._retention = merging, retention
+        self.always = (relay_of(node),)
+        self._here: dict[str, Harvester] = {}
+        self.recalled: list[tuple[Harvester, str, str]] = []  # replies as the store has them, with who gave them
+
+    def make(self, name: str, rows: Mapping[str, Any]) -> Harvester | Relay | None:
+        kind, _, node = name.partition("@")
+        if node != self._node:
+            return None
+        if kind == RELAY:
+            return Relay(node, self.harvester, merging=self._merging)
+        made = self._here[kind] = Harvester(name, rows, merging=self._merging, retention=self._retention)
+        self.recalled += ((made, key[2:], row.value) for key, row in rows.items() if key.startswith(REPLY))
+        return made
+
+    def harvester(self, view: str) -> Harvester | None:
+        return self._here.get(view)
+
+    def all(self) -> Sequence[Harvester]:
+        return list(self._here.values())
+
+    def place(self, letter: Letter, machine: Harvester | Relay | None) -> Place | None:
+        node = letter.to.partition("@")[2]
+        if node != self._node:
+            return Place(node, LETTERS)
+        return HERE if machine is not None or isinstance(letter.message, Opened) else None
+
+    def reported(self, what: Any) -> None:
+        if isinstance(what, Changed):
+            self._changed(what.view)
+
+    def ended(self, name: str) -> None:
+        view = name.partition("@")[0]
+        self._here.pop(view, None)
+        self._over(view)
+
+    def absent(self, letter: Letter, now: Instant) -> Sequence[Effect]:
+        """A view that is over: what comes for it is dropped, as the paper has it (s2.2 step 9)."""
+        del letter, now
+        return ()
+
+    async def look_up(self, names: Any) -> Mapping[str, Place]:
+        """A node is where it always was."""
+        return {name: Place(name.partition("@")[2], LETTERS) for name in names}

@@ -1,0 +1,89 @@
+"""Between the nodes of a tree: notifications whole, as MessagePack, so that nothing of them is lost on the way.
+
+Each stands in a frame of its own, and a message is one frame or more: frames are joined without being read again.
+"""
+
+from collections.abc import Iterable, Iterator
+from urllib.parse import parse_qs, quote
+
+import msgspec
+from msgspec.structs import replace
+
+from tocsin.mediation.rules import Dialect
+from tocsin.model.identity import Pairs
+from tocsin.model.notification import Notification, Way
+from tocsin.model.records import Accepted
+from tocsin.model.refusal import Refusal
+from tocsin.model.replies import ReplyRequest
+from tocsin.model.subscription import Subscription
+
+NAME = "node"
+MEDIA_TYPE = "application/vnd.tocsin.notifications"
+DOOR = "/peer/tree/notifications"
+MOST_HOPS = 64  # of a tree; what came further goes in a circle
+_HEADERS: Pairs = (("Content-Type", MEDIA_TYPE),)
+_LENGTH = 4  # bytes
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Notification).decode
+
+
+def address_of(node: str, by: str) -> str:
+    """Where a neighbour takes what is passed on by the node that it calls so."""
+    return f"{node}{DOOR}?by={quote(by, safe='')}"
+
+
+def neighbour_at(door: str) -> str:
+    """Who passed it on, by the door it came to."""
+    return parse_qs(door.partition("?")[2]).get("by", [""])[-1]
+
+
+def notifications(record: Accepted) -> tuple[Notification, ...]:
+    """Place and time are this node's own; everything else is as it was published."""
+    by = neighbour_at(record.door)
+    return tuple(_received(each, record, index, by) for index, each in enumerate(_read(record.body)))
+
+
+def _received(told: Notification, record: Accepted, index: int, by: str) -> Notification:
+    way = Way(by, told.at.node, 1) if told.way is None else Way(by, told.way.origin, told.way.hops + 1)
+    return replace(told, at=record.at, index=index, when=record.when, way=way)
+
+
+def _read(body: bytes) -> Iterator[Notification]:
+    try:
+        yield from map(_decode, frames(body))
+    except (msgspec.MsgspecError, ValueError) as problem:
+        raise Refusal("malformed", f"not what a node passes on: {problem}") from None
+
+
+def frames(body: bytes) -> Iterator[memoryview]:
+    rest = memoryview(body)
+    while rest:
+        end = _LENGTH + int.from_bytes(rest[:_LENGTH])
+        if end > len(rest):
+            raise ValueError("it ends before it says it does")
+        yield rest[_LENGTH:end]
+        rest = rest[end:]
+
+
+def framed(parts: Iterable[bytes | memoryview]) -> bytes:
+    return b"".join(part for each in parts for part in (len(each).to_bytes(_LENGTH), each))
+
+
+def with_reply(frame: bytes | memoryview, request: ReplyRequest) -> bytes:
+    """What was passed on, with what this node makes of its request for replies."""
+    return _encode(replace(_decode(frame), reply=request))
+
+
+def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
+    """What it says of replies is what another node may know."""
+    del subscription, base_url
+    if notification.reply is not None:
+        notification = replace(notification, reply=notification.reply.for_neighbour())
+    return _HEADERS, framed((_encode(notification),))
+
+
+def combinable(headers: Pairs) -> bool:
+    return headers == _HEADERS
+
+
+DIALECT = Dialect(NAME, "between the nodes of a tree", read=notifications, write=customise, door=DOOR)
