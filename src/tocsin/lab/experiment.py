@@ -1,7 +1,7 @@
 """Experiments: what a paper measured, measured again with what is in production; tables, and plots in one style."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,8 @@ def bars(
 
 class Panel(Struct, frozen=True):
     """Lines by name, each a sequence of points (x, y); `colours` are numbers for those that look alike in all panels.
-    Lines of one colour are told apart by their marks. Without `ticks` the x axis has those of whole decades."""
+    Lines of one colour are told apart by their marks. Without `ticks` the x axis has those of whole decades; a `linear`
+    one counts. What is worked out, not measured, is `dashed`."""
 
     title: str
     x: str
@@ -51,6 +52,8 @@ class Panel(Struct, frozen=True):
     lines: Mapping[str, Line]
     colours: Mapping[str, int] = {}
     ticks: Sequence[float] = ()
+    linear: bool = False
+    dashed: Collection[str] = ()
 
 
 def log_log(path: Path, title: str, rows: Sequence[Sequence[Panel]]) -> None:
@@ -100,11 +103,12 @@ def _draw_lines(axes: "Axes", panel: Panel) -> None:
             [y for _, y in seen],
             label=name,
             color=_COLOURS[panel.colours.get(name, number)],
-            marker="osd^v"[number],
+            marker=None if name in panel.dashed else "osd^v"[number],
+            linestyle="--" if name in panel.dashed else "-",
             markersize=4,
             linewidth=1,
         )
-    axes.set(xscale="log", yscale="log", xlabel=panel.x, ylabel=panel.y)
+    axes.set(xscale="linear" if panel.linear else "log", yscale="log", xlabel=panel.x, ylabel=panel.y)
     if panel.ticks:
         axes.set_xticks(panel.ticks, [f"{each:g}" for each in panel.ticks])
     axes.minorticks_off()

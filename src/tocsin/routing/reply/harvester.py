@@ -201,6 +201,8 @@ class Harvester:
     def step(self, message: Any, now: Instant) -> list[Effect]:
         if type(message) is Replied:  # before all others: there are as many as receivers
             return self._reply(message.receiver, message.value, now)
+        if type(message) is Single and self.head is not None:  # and as many of these at a root, where nobody merges
+            return self._single(message.by, message.value, now)
         match message:
             case Opened():
                 return self._opened(message, now)
@@ -212,8 +214,6 @@ class Harvester:
                 return self._missed(receiver, now)
             case Reported(by, report):
                 return self._reported(by, report, now)
-            case Single(by, value):
-                return self._single(by, value, now)
             case Told():
                 return self._told(message, now)
             case Declined(by):
@@ -318,7 +318,9 @@ class Harvester:
         return effects + self._heard(by, report.number, now)
 
     def _settle(self, count: Callable[[Histogram], None]) -> list[Effect]:
-        settled = self.children.setdefault(SETTLED, Branch(complete=True, final=True))
+        settled = self.children.get(SETTLED)
+        if settled is None:
+            settled = self.children[SETTLED] = Branch(complete=True, final=True)
         count(settled.histogram)
         if len(settled.histogram.counts) > 2 * self._most:
             settled.histogram = settled.histogram.cut(self._most)
@@ -327,7 +329,9 @@ class Harvester:
     def _single(self, by: str, value: str | None, now: Instant) -> list[Effect]:
         if self._is_over():
             return self._late(1)
-        branch = self.children.setdefault(by, Branch())
+        branch = self.children.get(by)
+        if branch is None:
+            branch = self.children[by] = Branch()
         branch.merges = False
         branch.complete |= self.head is not None and self.head.opened.spread
         effects: list[Effect] = []

@@ -1,0 +1,224 @@
+"""Replies: how many a node counts and merges for each second of its processor, against the least that could be done."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from random import Random
+from time import thread_time_ns
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from tocsin.lab.bench import Result, Timing, against_rival, benchmark, race, side_by_side
+from tocsin.model.histogram import Histogram
+from tocsin.model.identity import SECOND, Instant
+from tocsin.model.replies import ReplyRequest
+from tocsin.routing.reply.harvester import Harvester
+from tocsin.routing.reply.messages import Forwarded, Opened, Passed, Replied, Report, Reported, Single, harvester_of
+from tocsin.routing.reply.relay import Relay
+from tocsin.routing.reply.weights import KINDS, VIEW, node_name, receiver_name
+from tocsin.store.machines import Codec
+
+ASKED = 300_000  # replies per CPU-second of a merging machine
+NOW, UNTIL = Instant(0), Instant(3600 * SECOND)
+REPLIES, REPORTS = "replies per CPU-s", "reports per CPU-s"
+PLAIN = "a dict of counters and a set of receivers"
+PLAIN_REPORTS = "the same bytes decoded, and added in a dict"
+PLAIN_SINGLES = "the same bytes decoded, and a counter"
+PLAIN_PASSED = "the same bytes decoded and encoded, less an address"
+CODEC = Codec(**{name: kind for kind, name in KINDS.items()})
+ROOT, NODE = node_name(0), node_name(1)
+Take = Callable[[Any], object]
+
+
+class Sizes(Struct, frozen=True):
+    replies: int = 20_000
+    values: int = 10
+    reports: int = 50
+    entries: int = 1_000
+    addresses: int = 10
+    rounds: int = 25
+
+
+@benchmark("reply", "replies counted and reports merged per CPU-second, against plain dicts", choices=Sizes)
+def measure(seed: int, sizes: Sizes) -> Iterable[Result]:
+    yield from counting(seed, sizes)
+    yield from merging(seed, sizes)
+    yield from passing(seed, sizes)
+    yield from asking(sizes)
+
+
+class Batch:
+    """The same messages again and again, each time to something new that takes them."""
+
+    def __init__(self, messages: Sequence[Any], fresh: Callable[[], Take]) -> None:
+        self._messages, self._fresh = messages, fresh
+        self._take: Take = len
+
+    def renew(self) -> None:
+        self._take = self._fresh()
+
+    def run(self) -> None:
+        take = self._take
+        for message in self._messages:
+            take(message)
+
+
+def raced(batches: Mapping[str, Batch], rounds: int) -> dict[str, Timing]:
+    """All of a batch is one call, by the processor's clock."""
+    works, before = {n: each.run for n, each in batches.items()}, {n: each.renew for n, each in batches.items()}
+    return race(works, rounds=rounds, calls=1, before=before, clock=thread_time_ns)
+
+
+def per_second(
+    case: str,
+    timings: Mapping[str, Timing],
+    rival: str,
+    count: int,
+    unit: str,
+    sizes: Mapping[str, int],
+    note: str = "",
+) -> Result:
+    mine, theirs = (count * 1e6 / each for each in side_by_side(timings["ours"], timings[rival]))
+    return against_rival(case, mine, unit, rival, theirs, sizes=sizes, timing=timings["ours"], note=note)
+
+
+def counting(seed: int, sizes: Sizes) -> Iterator[Result]:
+    """Receivers' replies, at a node that merges."""
+    random = Random(seed)
+    values = [str(random.randrange(sizes.values)) for _ in range(sizes.replies)]
+    replies = [Replied(receiver_name(number), value) for number, value in enumerate(values)]
+    batches = {
+        "ours": Batch(replies, lambda: taking(opened(receivers=2 * sizes.replies))),
+        PLAIN: Batch(replies, plain),
+    }
+    timings = raced(batches, sizes.rounds)
+    details = {"replies": sizes.replies, "values": sizes.values}
+    note = "the step alone: whether it is the first of its receiver, the count, and what is to be remembered of it"
+    found = per_second("a receiver's reply", timings, PLAIN, sizes.replies, REPLIES, details, note)
+    yield against_rival(
+        "a receiver's reply, asked for", found.ours, REPLIES, "what was asked for", ASKED, target=1.0, sizes=details
+    )
+    yield found
+
+
+def merging(seed: int, sizes: Sizes) -> Iterator[Result]:
+    """Last reports of the nodes behind, from their bytes."""
+    random = Random(seed)
+    bodies = [CODEC.encode(reported(number, sizes.entries, random)) for number in range(1, sizes.reports + 1)]
+    batches = {
+        "ours": Batch(bodies, lambda: decoding(taking(opened(children=sizes.reports + 1)))),
+        PLAIN_REPORTS: Batch(bodies, plain_merging),
+    }
+    timings = raced(batches, sizes.rounds)
+    details = {"reports": sizes.reports, "values": sizes.entries}
+    mine = timings["ours"].median / sizes.reports / sizes.entries * 1000
+    note = f"read and merged; {mine:.0f} ns a value"
+    yield per_second("a report taken in", timings, PLAIN_REPORTS, sizes.reports, REPORTS, details, note)
+
+
+def passing(seed: int, sizes: Sizes) -> Iterator[Result]:
+    """Replies that nobody merges on the way: at the root, and at a node between."""
+    random = Random(seed)
+    said = [Single(node_name(1 + number % 100), str(random.randrange(sizes.values))) for number in range(sizes.replies)]
+    batches = {
+        "ours": Batch([CODEC.encode(each) for each in said], lambda: decoding(taking(opened(children=100, root=True)))),
+        PLAIN_SINGLES: Batch([CODEC.encode(each) for each in said], plain_counting),
+    }
+    timings = raced(batches, sizes.rounds)
+    details = {"replies": sizes.replies, "values": sizes.values}
+    yield per_second("one that was passed on, at the root", timings, PLAIN_SINGLES, sizes.replies, REPLIES, details)
+    path = tuple(map(node_name, range(sizes.addresses)))
+    bodies = [CODEC.encode(Passed(VIEW, path, each)) for each in said]
+    batches = {"ours": Batch(bodies, relaying), PLAIN_PASSED: Batch(bodies, plain_passing)}
+    timings, details = raced(batches, sizes.rounds), {"replies": sizes.replies, "addresses": sizes.addresses}
+    yield per_second("one that is passed on, at a node between", timings, PLAIN_PASSED, sizes.replies, REPLIES, details)
+
+
+def asking(sizes: Sizes) -> Iterator[Result]:
+    """What a publication that asks for replies costs a real node, over one that does not.
+
+    To be measured once nodes take such publications: the same messages through one started node with and without a
+    request for replies, in CPU-seconds of the node; the result is `against_floor` of those without.
+    """
+    del sizes
+    yield from ()
+
+
+def opened(*, receivers: int = 0, children: int = 0, root: bool = False) -> Harvester:
+    made = Harvester(harvester_of(VIEW, ROOT if root else NODE), {})
+    made.step(Opened(ReplyRequest(VIEW, "int:0..999", UNTIL, "", () if root else (ROOT,))), NOW)
+    made.step(Forwarded(receivers, tuple(map(node_name, range(1, children + 1)))), NOW)
+    return made
+
+
+def taking(machine: Harvester) -> Take:
+    step = machine.step
+    return lambda message: step(message, NOW)
+
+
+def decoding(take: Take) -> Take:
+    decode = CODEC.decode
+    return lambda body: take(decode(body))
+
+
+def reported(number: int, entries: int, random: Random) -> Reported:
+    counts = {str(value): random.randint(1, 1000) for value in range(entries)}
+    total = sum(counts.values())
+    return Reported(node_name(number), Report(1, total, total, 0, 0, True, True, Histogram(counts)))
+
+
+def relaying() -> Take:
+    relay = Relay(NODE, lambda _: None, tuple, merging=False)
+
+    def take(body: bytes) -> None:
+        (send,) = relay.step(CODEC.decode(body), NOW)
+        CODEC.encode(getattr(send, "message"))  # noqa: B009
+
+    return take
+
+
+# The least that could be done
+
+
+def plain() -> Take:
+    replied, counts = set[str](), dict[str, int]()
+
+    def take(reply: Replied) -> bool:
+        if reply.receiver in replied:
+            return False
+        replied.add(reply.receiver)
+        counts[reply.value] = counts.get(reply.value, 0) + 1
+        return True
+
+    return take
+
+
+def plain_merging() -> Take:
+    counts, decode = dict[str, int](), msgspec.msgpack.decode
+
+    def take(body: bytes) -> None:
+        for value, count in decode(body)[1]["report"][-1][0].items():
+            counts[value] = counts.get(value, 0) + count
+
+    return take
+
+
+def plain_counting() -> Take:
+    counts, decode = dict[str, int](), msgspec.msgpack.decode
+
+    def take(body: bytes) -> None:
+        value = decode(body)[1]["value"]
+        counts[value] = counts.get(value, 0) + 1
+
+    return take
+
+
+def plain_passing() -> Take:
+    decode, encode = msgspec.msgpack.decode, msgspec.msgpack.Encoder().encode
+
+    def take(body: bytes) -> None:
+        kind, message = decode(body)
+        message["path"].pop()
+        encode((kind, message))
+
+    return take
