@@ -78,6 +78,7 @@ class Task(Struct, frozen=True):
     port: int
     path: str
     work: Flood | Pace | Contest
+    asks: str = ""  # the type of the replies that are asked for
 
 
 class Refused(Exception):
@@ -186,7 +187,7 @@ def _room(flood: Flood) -> Callable[[int], bool]:
 
 
 def _messages(task: Task, port: int) -> Messages:
-    return Messages(task.seed, f"127.0.0.1:{port}", task.path)
+    return Messages(task.seed, f"127.0.0.1:{port}", task.path, task.asks)
 
 
 def _pace(task: Task, pace: Pace) -> Paced:

@@ -1,14 +1,33 @@
 """Replies: how many a node counts and merges for each second of its processor, against the least that could be done."""
 
+import asyncio
+import statistics
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from time import thread_time_ns
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from tocsin.lab.bench import Result, Timing, against_rival, benchmark, race, side_by_side
+from tocsin.lab.bench import (
+    Result,
+    Timing,
+    against_floor,
+    against_rival,
+    alone,
+    at_most,
+    benchmark,
+    race,
+    side_by_side,
+)
+from tocsin.lab.benches import _load
+from tocsin.lab.benches._receivers import Poster, receivers, reply_to
+from tocsin.lab.benches._stage import Process, Stage, helper, stage
 from tocsin.model.histogram import Histogram
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.replies import ReplyRequest
@@ -18,6 +37,9 @@ from tocsin.routing.reply.relay import Relay
 from tocsin.routing.reply.weights import KINDS, VIEW, node_name, receiver_name
 from tocsin.store.machines import Codec
 
+TIMES_WITHOUT_ASKING = 1.3
+ASKED_FOR = "enum:yes,no"
+CONNECTIONS, AHEAD = 16, 256
 ASKED = 300_000  # replies per CPU-second of a merging machine
 NOW, UNTIL = Instant(0), Instant(3600 * SECOND)
 REPLIES, REPORTS = "replies per CPU-s", "reports per CPU-s"
@@ -37,14 +59,21 @@ class Sizes(Struct, frozen=True):
     entries: int = 1_000
     addresses: int = 10
     rounds: int = 25
+    fan_out: int = 10
+    messages: int = 600
+    turns: int = 9
+    receivers: int = 2_000
 
 
-@benchmark("reply", "replies counted and reports merged per CPU-second, against plain dicts", choices=Sizes)
+@benchmark(
+    "reply", "Replies: what asking costs, what is counted and merged per CPU-second, what doors take", choices=Sizes
+)
 def measure(seed: int, sizes: Sizes) -> Iterable[Result]:
     yield from counting(seed, sizes)
     yield from merging(seed, sizes)
     yield from passing(seed, sizes)
-    yield from asking(sizes)
+    yield from asking(seed, sizes)
+    yield from doors(sizes)
 
 
 class Batch:
@@ -134,14 +163,81 @@ def passing(seed: int, sizes: Sizes) -> Iterator[Result]:
     yield per_second("one that is passed on, at a node between", timings, PLAIN_PASSED, sizes.replies, REPLIES, details)
 
 
-def asking(sizes: Sizes) -> Iterator[Result]:
-    """What a publication that asks for replies costs a real node, over one that does not.
+def asking(seed: int, sizes: Sizes) -> Iterator[Result]:
+    """The same messages through a node, by turns with and without a request for replies, until none has come."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder, stage(Path(folder)) as set_up:
+        for each in range(sizes.fan_out):
+            set_up.broker.subscribe(f"http://127.0.0.1:{set_up.sink.port}/{each}")
+        publishing = _Publishing(set_up, seed, sizes)
+        for asks in ("", ASKED_FOR):
+            publishing.run(asks, 2 * sizes.messages)
+        found = [
+            (publishing.run("", sizes.messages), publishing.run(ASKED_FOR, sizes.messages)) for _ in range(sizes.turns)
+        ]
+    times = sorted(asks / plain for plain, asks in found)
+    plain = statistics.median(each for each, _ in found)
+    yield against_floor(
+        f"a publication that asks for replies, fan-out {sizes.fan_out}",
+        plain * statistics.median(times),
+        "CPU µs",
+        "the same without asking",
+        plain,
+        target=at_most(TIMES_WITHOUT_ASKING),
+        sizes={"messages": sizes.messages * sizes.turns},
+        note=f"{statistics.median(times):.2f} times, turns between {times[0]:.2f} and {times[-1]:.2f}",
+    )
 
-    To be measured once nodes take such publications: the same messages through one started node with and without a
-    request for replies, in CPU-seconds of the node; the result is `against_floor` of those without.
-    """
-    del sizes
-    yield from ()
+
+class _Publishing:
+    def __init__(self, set_up: Stage, seed: int, sizes: Sizes) -> None:
+        self._set_up, self._seed, self._sizes, self._used = set_up, seed, sizes, 0
+
+    def run(self, asks: str, messages: int) -> float:
+        """CPU-microseconds of the broker for one, with its deliveries."""
+        set_up, sizes = self._set_up, self._sizes
+        set_up.reset()
+        begun, first, self._used = set_up.broker.cpu_seconds(), self._used, self._used + messages
+        work = _load.Flood(first, messages, CONNECTIONS, AHEAD, sizes.fan_out, str(set_up.folder / "progress"))
+        helper("_load", _load.Task(self._seed, set_up.broker.port, "/broker", work, asks))
+        set_up.wait_for(messages * sizes.fan_out)
+        return (set_up.broker.cpu_seconds() - begun) / messages * 1e6
+
+
+def doors(sizes: Sizes) -> Iterator[Result]:
+    """What a node takes at its door: replies by POST, each on disk before it is answered."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder, stage(Path(folder)) as set_up:
+        cpu, seconds = asyncio.run(_replied_at_the_door(set_up.broker, sizes.receivers))
+    details = {"receivers": sizes.receivers, "connections": CONNECTIONS}
+    yield alone("replies at the door, each durable", sizes.receivers / cpu, REPLIES, sizes=details)
+    yield alone("replies at the door, each durable", sizes.receivers / seconds, "replies per second", sizes=details)
+
+
+async def _replied_at_the_door(broker: Process, count: int) -> tuple[float, float]:
+    tokens, all_told = list[str](), asyncio.Event()
+
+    async def heard(path: str, body: bytes) -> bytes:
+        del path
+        tokens.append(urlsplit(reply_to(body)).path)
+        if len(tokens) == count:
+            all_told.set()
+        return b""
+
+    async with receivers(heard) as port:
+        for number in range(count):
+            asked = {"consumer": f"http://127.0.0.1:{port}/{number}", "topic": "t"}
+            await asyncio.to_thread(broker.ask, "POST", "/api/subscriptions", asked)
+        poster = Poster(broker.url, CONNECTIONS)
+        await poster.open()
+        event = {"specversion": "1.0", "id": "1", "source": "/b", "type": "t", "subject": "t", "replytype": "int"}
+        headers = {"Content-Type": "application/cloudevents+json"}
+        await asyncio.to_thread(broker.post, "/events", msgspec.json.encode(event), headers)
+        await all_told.wait()
+        begun, started_at = broker.cpu_seconds(), time.monotonic()
+        said = await asyncio.gather(*(poster.post(each, b'{"value": %d}' % at) for at, each in enumerate(tokens)))
+        assert set(said) == {204}, "all count"
+        used = broker.cpu_seconds() - begun, time.monotonic() - started_at
+        poster.close()
+        return used
 
 
 def opened(*, receivers: int = 0, children: int = 0, root: bool = False) -> Harvester:
