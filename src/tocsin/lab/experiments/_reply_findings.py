@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tocsin.lab.experiment import Cell, Columns, Findings, Rows
 from tocsin.lab.experiments._reply_points import BRANCHINGS, Point
+from tocsin.lab.experiments._reply_processes import Measured
 from tocsin.lab.experiments._reply_trees import Classed
 from tocsin.routing.reply import costs
 from tocsin.routing.reply.trees import FullTree
@@ -198,6 +199,19 @@ def times(timed: Sequence[Timed], link_ms: float) -> Findings:
         "Merged on the way, replies take about as long as the publication did, whatever |R| is. Sent straight to the"
         " publisher, or passed on unmerged, they all wait at its node: the time grows with |R|.",
         "Message-stateful is no remedy for that: it spreads replies over links, but all of them end at one node.",
+    )
+
+
+def real_times(found: Sequence[Measured]) -> Findings:
+    columns: Columns = {
+        "|R|": "receivers", "replies go": "way", "told ms": "told", "replied ms": "replied", "replied / told": "ratio",
+    }  # fmt: skip
+    return Findings.of(
+        "Reply time over processes: seven nodes in a binary tree, published at a leaf",
+        found,
+        columns,
+        "Receivers are one process, the publisher's own server too where replies go straight to it; all nodes share"
+        " this machine, so that what one saves another can use. Merged replies are on disk at each node they pass.",
     )
 
 
