@@ -78,6 +78,7 @@ class Task(Struct, frozen=True):
     port: int
     path: str
     work: Flood | Pace | Contest
+    asking: bool = False  # for replies
 
 
 class Refused(Exception):
@@ -186,7 +187,7 @@ def _room(flood: Flood) -> Callable[[int], bool]:
 
 
 def _messages(task: Task, port: int) -> Messages:
-    return Messages(task.seed, f"127.0.0.1:{port}", task.path)
+    return Messages(task.seed, f"127.0.0.1:{port}", task.path, asking=task.asking)
 
 
 def _pace(task: Task, pace: Pace) -> Paced:

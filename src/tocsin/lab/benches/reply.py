@@ -8,15 +8,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from tocsin.broker.reply.family import MESSAGES
 from tocsin.lab.bench import Result, Timing, against_rival, benchmark, race, side_by_side
+from tocsin.lab.benches import _asking
 from tocsin.model.histogram import Histogram
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.replies import ReplyRequest
 from tocsin.routing.reply.harvester import Harvester
 from tocsin.routing.reply.messages import Forwarded, Opened, Passed, Replied, Report, Reported, Single, harvester_of
 from tocsin.routing.reply.relay import Relay
-from tocsin.routing.reply.weights import KINDS, VIEW, node_name, receiver_name
-from tocsin.store.machines import Codec
+from tocsin.routing.reply.weights import VIEW, node_name, receiver_name
 
 ASKED = 300_000  # replies per CPU-second of a merging machine
 NOW, UNTIL = Instant(0), Instant(3600 * SECOND)
@@ -25,18 +26,20 @@ PLAIN = "a dict of counters and a set of receivers"
 PLAIN_REPORTS = "the same bytes decoded, and added in a dict"
 PLAIN_SINGLES = "the same bytes decoded, and a counter"
 PLAIN_PASSED = "the same bytes decoded and encoded, less an address"
-CODEC = Codec(**{name: kind for kind, name in KINDS.items()})
 ROOT, NODE = node_name(0), node_name(1)
 Take = Callable[[Any], object]
 
 
 class Sizes(Struct, frozen=True):
+    """Without `publications` no node is started."""
+
     replies: int = 20_000
     values: int = 10
     reports: int = 50
     entries: int = 1_000
     addresses: int = 10
     rounds: int = 25
+    publications: int = 600
 
 
 @benchmark("reply", "replies counted and reports merged per CPU-second, against plain dicts", choices=Sizes)
@@ -44,7 +47,8 @@ def measure(seed: int, sizes: Sizes) -> Iterable[Result]:
     yield from counting(seed, sizes)
     yield from merging(seed, sizes)
     yield from passing(seed, sizes)
-    yield from asking(sizes)
+    if sizes.publications:
+        yield from _asking.results(seed, _asking.Sizes(messages=sizes.publications))
 
 
 class Batch:
@@ -104,7 +108,7 @@ def counting(seed: int, sizes: Sizes) -> Iterator[Result]:
 def merging(seed: int, sizes: Sizes) -> Iterator[Result]:
     """Last reports of the nodes behind, from their bytes."""
     random = Random(seed)
-    bodies = [CODEC.encode(reported(number, sizes.entries, random)) for number in range(1, sizes.reports + 1)]
+    bodies = [MESSAGES.encode(reported(number, sizes.entries, random)) for number in range(1, sizes.reports + 1)]
     batches = {
         "ours": Batch(bodies, lambda: decoding(taking(opened(children=sizes.reports + 1)))),
         PLAIN_REPORTS: Batch(bodies, plain_merging),
@@ -121,27 +125,19 @@ def passing(seed: int, sizes: Sizes) -> Iterator[Result]:
     random = Random(seed)
     said = [Single(node_name(1 + number % 100), str(random.randrange(sizes.values))) for number in range(sizes.replies)]
     batches = {
-        "ours": Batch([CODEC.encode(each) for each in said], lambda: decoding(taking(opened(children=100, root=True)))),
-        PLAIN_SINGLES: Batch([CODEC.encode(each) for each in said], plain_counting),
+        "ours": Batch(
+            [MESSAGES.encode(each) for each in said], lambda: decoding(taking(opened(children=100, root=True)))
+        ),
+        PLAIN_SINGLES: Batch([MESSAGES.encode(each) for each in said], plain_counting),
     }
     timings = raced(batches, sizes.rounds)
     details = {"replies": sizes.replies, "values": sizes.values}
     yield per_second("one that was passed on, at the root", timings, PLAIN_SINGLES, sizes.replies, REPLIES, details)
     path = tuple(map(node_name, range(sizes.addresses)))
-    bodies = [CODEC.encode(Passed(VIEW, path, each)) for each in said]
+    bodies = [MESSAGES.encode(Passed(VIEW, path, each)) for each in said]
     batches = {"ours": Batch(bodies, relaying), PLAIN_PASSED: Batch(bodies, plain_passing)}
     timings, details = raced(batches, sizes.rounds), {"replies": sizes.replies, "addresses": sizes.addresses}
     yield per_second("one that is passed on, at a node between", timings, PLAIN_PASSED, sizes.replies, REPLIES, details)
-
-
-def asking(sizes: Sizes) -> Iterator[Result]:
-    """What a publication that asks for replies costs a real node, over one that does not.
-
-    To be measured once nodes take such publications: the same messages through one started node with and without a
-    request for replies, in CPU-seconds of the node; the result is `against_floor` of those without.
-    """
-    del sizes
-    yield from ()
 
 
 def opened(*, receivers: int = 0, children: int = 0, root: bool = False) -> Harvester:
@@ -157,7 +153,7 @@ def taking(machine: Harvester) -> Take:
 
 
 def decoding(take: Take) -> Take:
-    decode = CODEC.decode
+    decode = MESSAGES.decode
     return lambda body: take(decode(body))
 
 
@@ -171,8 +167,8 @@ def relaying() -> Take:
     relay = Relay(NODE, lambda _: None, tuple, merging=False)
 
     def take(body: bytes) -> None:
-        (send,) = relay.step(CODEC.decode(body), NOW)
-        CODEC.encode(getattr(send, "message"))  # noqa: B009
+        (send,) = relay.step(MESSAGES.decode(body), NOW)
+        MESSAGES.encode(getattr(send, "message"))  # noqa: B009
 
     return take
 
