@@ -4,13 +4,14 @@ from random import Random
 
 import pytest
 
+from tocsin.broker.reply.family import MESSAGES as CODEC
 from tocsin.lab.bench import BENCHES, run
-from tocsin.lab.benches import reply
-from tocsin.lab.benches.reply import CODEC, PLAIN, PLAIN_PASSED, PLAIN_REPORTS, PLAIN_SINGLES, Batch
+from tocsin.lab.benches import _asking, reply
+from tocsin.lab.benches._messages import ASKING, Messages
+from tocsin.lab.benches.reply import PLAIN, PLAIN_PASSED, PLAIN_REPORTS, PLAIN_SINGLES, Batch
 from tocsin.routing.reply.messages import Passed, Replied, Single
 
-SMALL = {"replies": "50", "reports": "3", "entries": "20", "rounds": "2"}
-SMALL |= {"fan_out": "2", "messages": "20", "turns": "1", "receivers": "10"}
+SMALL = {"replies": "50", "reports": "3", "entries": "20", "rounds": "2", "publications": "0", "receivers": "10"}
 
 
 def test_it_is_listed() -> None:
@@ -25,13 +26,12 @@ def test_every_rival_has_a_row() -> None:
         PLAIN_REPORTS,
         PLAIN_SINGLES,
         PLAIN_PASSED,
-        "the same without asking",
         None,
         None,
     ]
     assert all(each.ours > 0 for each in found)
-    assert all(each.ratio is not None and each.ratio > 0 for each in found[:6])
-    assert [each.target is None for each in found] == [False, True, True, True, True, False, True, True]
+    assert all(each.ratio is not None and each.ratio > 0 for each in found[:5])
+    assert [each.target for each in found] == [1.0, *[None] * 6]
 
 
 def test_the_machine_and_the_dict_count_the_same() -> None:
@@ -65,7 +65,7 @@ def test_what_is_passed_on_is_the_same_bytes() -> None:
 
     body = CODEC.encode(Passed("v", ("n1", "n2", "n3"), Single("n4", "7")))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reply, "CODEC", Keeping())
+        patch.setattr(reply, "MESSAGES", Keeping())
         reply.relaying()(body)
     assert written == [CODEC.encode(Passed("v", ("n1", "n2"), Single("n4", "7")))]
 
@@ -82,3 +82,19 @@ def test_a_batch_is_taken_by_something_new_each_time() -> None:
         batch.renew()
         batch.run()
     assert taken == [[1, 2], [1, 2]]
+
+
+def test_messages_that_ask_are_longer_by_that_alone() -> None:
+    plain, asking = (Messages(1, "127.0.0.1:1", "/broker", asking=asks).of(7) for asks in (False, True))
+    assert asking.replace(ASKING, b"").partition(b"\r\n\r\n")[2] == plain.partition(b"\r\n\r\n")[2]
+    for message in (plain, asking):
+        head, _, body = message.partition(b"\r\n\r\n")
+        assert b"Content-Length: %d" % len(body) in head
+
+
+@pytest.mark.long
+@pytest.mark.broker
+def test_a_node_that_is_asked_for_replies_delivers_all() -> None:
+    found = list(_asking.results(1, _asking.Sizes(rounds=1, messages=20, fan_out=2)))
+    assert [each.rival for each in found] == [_asking.FLOOR] * 2
+    assert all(each.ours > 0 and each.ratio is not None for each in found)

@@ -31,7 +31,7 @@ class Weighing(ReplyNetwork):
     def sent(self, send: Send) -> None:
         said = send.message.message if isinstance(send.message, Passed) else send.message
         if isinstance(said, Single) or (isinstance(said, Reported) and said.report.final):
-            depth = self.depth(int(self._sender[1:]))
+            depth = self.depth(int(self._sender[8:16]))
             self.messages[depth] += 1
             self.bytes[depth] += letter_bytes(send.to, send.message)
 
@@ -121,7 +121,7 @@ def test_a_publication_is_longer_by_the_path_where_nothing_is_merged() -> None:
     for part in (0.0, 1.0):
         lengths[part] = [e.publication_bytes / e.nodes for e in harvest(Setting(tree, 4, part)).by_depth[1:-1]]
     assert len(set(lengths[0.0])) == 1
-    assert [b - a for a, b in zip(lengths[1.0], lengths[1.0][1:], strict=False)] == [10] * 4
+    assert [b - a for a, b in zip(lengths[1.0], lengths[1.0][1:], strict=False)] == [22] * 4
 
 
 def test_a_mixed_tree_is_between_both() -> None:

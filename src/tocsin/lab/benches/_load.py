@@ -78,7 +78,7 @@ class Task(Struct, frozen=True):
     port: int
     path: str
     work: Flood | Pace | Contest
-    asks: str = ""  # the type of the replies that are asked for
+    asking: bool = False  # for replies
 
 
 class Refused(Exception):
@@ -187,7 +187,7 @@ def _room(flood: Flood) -> Callable[[int], bool]:
 
 
 def _messages(task: Task, port: int) -> Messages:
-    return Messages(task.seed, f"127.0.0.1:{port}", task.path, task.asks)
+    return Messages(task.seed, f"127.0.0.1:{port}", task.path, asking=task.asking)
 
 
 def _pace(task: Task, pace: Pace) -> Paced:

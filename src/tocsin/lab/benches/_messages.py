@@ -5,7 +5,6 @@ from random import Random
 import msgspec
 
 from tocsin.client.requests import NOWHERE, notice
-from tocsin.mediation.registry import REPLIES
 from tocsin.mediation.ws import wsn_1_3
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.names import QName, Topic
@@ -17,18 +16,21 @@ ID = b"urn:bench:"
 ID_DIGITS = 16
 
 
-class Messages:
-    """`of(number)` is the HTTP request that publishes the message of that number at a URL; `asks` is the type of the
-    replies that it asks for, if any."""
+ASKING = b'<r:ReplyType xmlns:r="urn:tocsin:reply" for="10m">enum:yes,no</r:ReplyType>'
 
-    def __init__(self, seed: int, host: str, path: str, asks: str = "") -> None:
+
+class Messages:
+    """`of(number)` is the HTTP request that publishes the message of that number at a URL. Those that are `asking` for
+    replies are longer by that."""
+
+    def __init__(self, seed: int, host: str, path: str, *, asking: bool = False) -> None:
         headers, body = notice(wsn_1_3.DIALECT, _notification(Random(seed)), f"http://{host}{path}")
+        begin, length = body.index(b"Header>") + len(b"Header>"), LENGTH + asking * len(ASKING)
+        body = body[:begin] + asking * ASKING + body[begin:]
         head, self._tail = body.split(ID + b"0" * ID_DIGITS)
-        self._tail = self._tail.replace(b"@", b"x" * (LENGTH - len(body) + 1))
-        asked = b'<r:ReplyType xmlns:r="%b">%b</r:ReplyType>' % (REPLIES.encode(), asks.encode()) if asks else b""
-        head = head.replace(b"<s:Header>", b"<s:Header>" + asked, 1)
+        self._tail = self._tail.replace(b"@", b"x" * (length - len(body) + 1))
         lines = [f"POST {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers)]
-        self._head = "\r\n".join([*lines, f"Content-Length: {LENGTH + len(asked)}", "", ""]).encode() + head + ID
+        self._head = "\r\n".join([*lines, f"Content-Length: {length}", "", ""]).encode() + head + ID
 
     def of(self, number: int) -> bytes:
         return b"%b%0*d%b" % (self._head, ID_DIGITS, number, self._tail)

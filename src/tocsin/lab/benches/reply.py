@@ -1,7 +1,6 @@
 """Replies: how many a node counts and merges for each second of its processor, against the least that could be done."""
 
 import asyncio
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,32 +13,20 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from tocsin.lab.bench import (
-    Result,
-    Timing,
-    against_floor,
-    against_rival,
-    alone,
-    at_most,
-    benchmark,
-    race,
-    side_by_side,
-)
-from tocsin.lab.benches import _load
+from tocsin.broker.reply.family import MESSAGES
+from tocsin.lab.bench import Result, Timing, against_rival, alone, benchmark, race, side_by_side
+from tocsin.lab.benches import _asking
 from tocsin.lab.benches._receivers import Poster, receivers, reply_to
-from tocsin.lab.benches._stage import Process, Stage, helper, stage
+from tocsin.lab.benches._stage import Process, stage
 from tocsin.model.histogram import Histogram
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.replies import ReplyRequest
 from tocsin.routing.reply.harvester import Harvester
 from tocsin.routing.reply.messages import Forwarded, Opened, Passed, Replied, Report, Reported, Single, harvester_of
 from tocsin.routing.reply.relay import Relay
-from tocsin.routing.reply.weights import KINDS, VIEW, node_name, receiver_name
-from tocsin.store.machines import Codec
+from tocsin.routing.reply.weights import VIEW, node_name, receiver_name
 
-TIMES_WITHOUT_ASKING = 1.3
-ASKED_FOR = "enum:yes,no"
-CONNECTIONS, AHEAD = 16, 256
+CONNECTIONS = 16
 ASKED = 300_000  # replies per CPU-second of a merging machine
 NOW, UNTIL = Instant(0), Instant(3600 * SECOND)
 REPLIES, REPORTS = "replies per CPU-s", "reports per CPU-s"
@@ -47,21 +34,20 @@ PLAIN = "a dict of counters and a set of receivers"
 PLAIN_REPORTS = "the same bytes decoded, and added in a dict"
 PLAIN_SINGLES = "the same bytes decoded, and a counter"
 PLAIN_PASSED = "the same bytes decoded and encoded, less an address"
-CODEC = Codec(**{name: kind for kind, name in KINDS.items()})
 ROOT, NODE = node_name(0), node_name(1)
 Take = Callable[[Any], object]
 
 
 class Sizes(Struct, frozen=True):
+    """Without `publications` no node is started."""
+
     replies: int = 20_000
     values: int = 10
     reports: int = 50
     entries: int = 1_000
     addresses: int = 10
     rounds: int = 25
-    fan_out: int = 10
-    messages: int = 600
-    turns: int = 9
+    publications: int = 600
     receivers: int = 2_000
 
 
@@ -72,8 +58,10 @@ def measure(seed: int, sizes: Sizes) -> Iterable[Result]:
     yield from counting(seed, sizes)
     yield from merging(seed, sizes)
     yield from passing(seed, sizes)
-    yield from asking(seed, sizes)
-    yield from doors(sizes)
+    if sizes.publications:
+        yield from _asking.results(seed, _asking.Sizes(messages=sizes.publications))
+    if sizes.receivers:
+        yield from doors(sizes)
 
 
 class Batch:
@@ -133,7 +121,7 @@ def counting(seed: int, sizes: Sizes) -> Iterator[Result]:
 def merging(seed: int, sizes: Sizes) -> Iterator[Result]:
     """Last reports of the nodes behind, from their bytes."""
     random = Random(seed)
-    bodies = [CODEC.encode(reported(number, sizes.entries, random)) for number in range(1, sizes.reports + 1)]
+    bodies = [MESSAGES.encode(reported(number, sizes.entries, random)) for number in range(1, sizes.reports + 1)]
     batches = {
         "ours": Batch(bodies, lambda: decoding(taking(opened(children=sizes.reports + 1)))),
         PLAIN_REPORTS: Batch(bodies, plain_merging),
@@ -150,57 +138,19 @@ def passing(seed: int, sizes: Sizes) -> Iterator[Result]:
     random = Random(seed)
     said = [Single(node_name(1 + number % 100), str(random.randrange(sizes.values))) for number in range(sizes.replies)]
     batches = {
-        "ours": Batch([CODEC.encode(each) for each in said], lambda: decoding(taking(opened(children=100, root=True)))),
-        PLAIN_SINGLES: Batch([CODEC.encode(each) for each in said], plain_counting),
+        "ours": Batch(
+            [MESSAGES.encode(each) for each in said], lambda: decoding(taking(opened(children=100, root=True)))
+        ),
+        PLAIN_SINGLES: Batch([MESSAGES.encode(each) for each in said], plain_counting),
     }
     timings = raced(batches, sizes.rounds)
     details = {"replies": sizes.replies, "values": sizes.values}
     yield per_second("one that was passed on, at the root", timings, PLAIN_SINGLES, sizes.replies, REPLIES, details)
     path = tuple(map(node_name, range(sizes.addresses)))
-    bodies = [CODEC.encode(Passed(VIEW, path, each)) for each in said]
+    bodies = [MESSAGES.encode(Passed(VIEW, path, each)) for each in said]
     batches = {"ours": Batch(bodies, relaying), PLAIN_PASSED: Batch(bodies, plain_passing)}
     timings, details = raced(batches, sizes.rounds), {"replies": sizes.replies, "addresses": sizes.addresses}
     yield per_second("one that is passed on, at a node between", timings, PLAIN_PASSED, sizes.replies, REPLIES, details)
-
-
-def asking(seed: int, sizes: Sizes) -> Iterator[Result]:
-    """The same messages through a node, by turns with and without a request for replies, until none has come."""
-    with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder, stage(Path(folder)) as set_up:
-        for each in range(sizes.fan_out):
-            set_up.broker.subscribe(f"http://127.0.0.1:{set_up.sink.port}/{each}")
-        publishing = _Publishing(set_up, seed, sizes)
-        for asks in ("", ASKED_FOR):
-            publishing.run(asks, 2 * sizes.messages)
-        found = [
-            (publishing.run("", sizes.messages), publishing.run(ASKED_FOR, sizes.messages)) for _ in range(sizes.turns)
-        ]
-    times = sorted(asks / plain for plain, asks in found)
-    plain = statistics.median(each for each, _ in found)
-    yield against_floor(
-        f"a publication that asks for replies, fan-out {sizes.fan_out}",
-        plain * statistics.median(times),
-        "CPU µs",
-        "the same without asking",
-        plain,
-        target=at_most(TIMES_WITHOUT_ASKING),
-        sizes={"messages": sizes.messages * sizes.turns},
-        note=f"{statistics.median(times):.2f} times, turns between {times[0]:.2f} and {times[-1]:.2f}",
-    )
-
-
-class _Publishing:
-    def __init__(self, set_up: Stage, seed: int, sizes: Sizes) -> None:
-        self._set_up, self._seed, self._sizes, self._used = set_up, seed, sizes, 0
-
-    def run(self, asks: str, messages: int) -> float:
-        """CPU-microseconds of the broker for one, with its deliveries."""
-        set_up, sizes = self._set_up, self._sizes
-        set_up.reset()
-        begun, first, self._used = set_up.broker.cpu_seconds(), self._used, self._used + messages
-        work = _load.Flood(first, messages, CONNECTIONS, AHEAD, sizes.fan_out, str(set_up.folder / "progress"))
-        helper("_load", _load.Task(self._seed, set_up.broker.port, "/broker", work, asks))
-        set_up.wait_for(messages * sizes.fan_out)
-        return (set_up.broker.cpu_seconds() - begun) / messages * 1e6
 
 
 def doors(sizes: Sizes) -> Iterator[Result]:
@@ -253,7 +203,7 @@ def taking(machine: Harvester) -> Take:
 
 
 def decoding(take: Take) -> Take:
-    decode = CODEC.decode
+    decode = MESSAGES.decode
     return lambda body: take(decode(body))
 
 
@@ -267,8 +217,8 @@ def relaying() -> Take:
     relay = Relay(NODE, lambda _: None, tuple, merging=False)
 
     def take(body: bytes) -> None:
-        (send,) = relay.step(CODEC.decode(body), NOW)
-        CODEC.encode(getattr(send, "message"))  # noqa: B009
+        (send,) = relay.step(MESSAGES.decode(body), NOW)
+        MESSAGES.encode(getattr(send, "message"))  # noqa: B009
 
     return take
 

@@ -131,8 +131,9 @@ def _notes_on_sending(here: Largest) -> tuple[str, ...]:
         "The paper's column of sending costs has what a node receives for dispatcher-stateful, min(|P| b, |R| b^-d),"
         " but what it sends for message-stateful, |R| d b^-d. A node that merges sends min(|P|, |R| b^-d) entries: less"
         " by b where |P| is small.",
-        "A reply that is passed on is longer by ten bytes for each address; but the rest of a letter is as long as"
-        " twelve addresses, so that O(d) is hardly seen.",
+        f"A reply that is passed on is longer by {costs.address_bytes()} bytes for each address of the path; but the"
+        f" rest of its letter has {costs.passed_bytes('0', 2) - costs.address_bytes()} bytes, so that O(d) is hardly"
+        " seen. Here nodes are called http://n00000001:8080.",
     )
 
 

@@ -7,6 +7,7 @@ from time import thread_time_ns
 
 import msgspec
 
+from tocsin.broker.reply import family
 from tocsin.model.histogram import Histogram
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.replies import ReplyRequest
@@ -14,16 +15,14 @@ from tocsin.routing.reply.costs import passed_bytes, report_bytes
 from tocsin.routing.reply.harvester import Harvester
 from tocsin.routing.reply.messages import Forwarded, Opened, Passed, Replied, Report, Reported, Single, harvester_of
 from tocsin.routing.reply.relay import Relay
-from tocsin.routing.reply.weights import KINDS, VIEW, node_name, receiver_name
+from tocsin.routing.reply.weights import VIEW, node_name, receiver_name
 from tocsin.sim.reply_time import Pace, Paces
-from tocsin.store.machines import Codec
 
 NOW, UNTIL = Instant(0), Instant(3600 * SECOND)
 ENTRIES = (1, 1_000)  # of a histogram
 ADDRESSES = (1, 20)  # of a path
 LENGTHS = (100, 10_000)  # bytes of a publication
 MESSAGES, REPEATED = 200, 9
-CODEC = Codec(**{name: kind for kind, name in KINDS.items()})
 ROOT, NODE = node_name(0), node_name(1)
 Work = Callable[[], object]
 
@@ -71,21 +70,21 @@ def _opened(*, receivers: int = 0, children: int = 0, path: tuple[str, ...] = ()
 def _taking(machine: Harvester | Relay, bodies: Sequence[bytes]) -> Work:
     def work() -> None:
         for body in bodies:
-            for effect in machine.step(CODEC.decode(body), NOW):
+            for effect in machine.step(family.MESSAGES.decode(body), NOW):
                 if isinstance(machine, Relay):
-                    CODEC.encode(getattr(effect, "message"))  # noqa: B009
+                    family.MESSAGES.encode(getattr(effect, "message"))  # noqa: B009
 
     return work
 
 
 def _replying() -> Work:
-    bodies = [CODEC.encode(Replied(receiver_name(number), "7")) for number in range(MESSAGES)]
+    bodies = [family.MESSAGES.encode(Replied(receiver_name(number), "7")) for number in range(MESSAGES)]
     return _taking(_opened(receivers=2 * MESSAGES, path=(ROOT,)), bodies)
 
 
 def _reported(number: int, entries: int) -> bytes:
     histogram = Histogram({str(value): 1 for value in range(entries)})
-    return CODEC.encode(Reported(node_name(number), Report(1, entries, entries, 0, 0, True, True, histogram)))
+    return family.MESSAGES.encode(Reported(node_name(number), Report(1, entries, entries, 0, 0, True, True, histogram)))
 
 
 def _merging(entries: int) -> Work:
@@ -96,23 +95,23 @@ def _merging(entries: int) -> Work:
 def _finishing(entries: int) -> Work:
     """All that it has, in one report."""
     harvester = _opened(children=2, path=(ROOT,))
-    harvester.step(CODEC.decode(_reported(1, entries)), NOW)
+    harvester.step(family.MESSAGES.decode(_reported(1, entries)), NOW)
 
     def work() -> None:
         for _ in range(MESSAGES):
-            CODEC.encode(Reported(NODE, harvester.report(final=True)))
+            family.MESSAGES.encode(Reported(NODE, harvester.report(final=True)))
 
     return work
 
 
 def _relaying(addresses: int) -> Work:
     path = tuple(map(node_name, range(addresses)))
-    body = CODEC.encode(Passed(VIEW, path, Single(NODE, "7")))
+    body = family.MESSAGES.encode(Passed(VIEW, path, Single(NODE, "7")))
     return _taking(Relay(NODE, lambda _: None, tuple, merging=False), [body] * MESSAGES)
 
 
 def _counting() -> Work:
-    bodies = [CODEC.encode(Single(node_name(1 + number % 50), "7")) for number in range(MESSAGES)]
+    bodies = [family.MESSAGES.encode(Single(node_name(1 + number % 50), "7")) for number in range(MESSAGES)]
     return _taking(_opened(children=50), bodies)
 
 

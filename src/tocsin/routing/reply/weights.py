@@ -5,9 +5,7 @@ import msgspec
 from tocsin.model.replies import ReplyRequest, token_of
 from tocsin.routing.reply.messages import Declined, Passed, Replied, Reported, Single, Through, Told
 
-# Those of simulations; a node's own name may be longer, and then so is each path.
-VIEW = "0" * 32
-LETTER_ID = "0" * 32
+VIEW = LETTER_ID = "0" * 32  # as long as any
 KINDS: dict[type, str] = {
     Replied: "replied",
     Reported: "reported",
@@ -21,8 +19,8 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 def node_name(number: int) -> str:
-    """All are of one length."""
-    return f"n{number:08}"
+    """Of simulations: an address as nodes have one, all of one length."""
+    return f"http://n{number:08}:8080"
 
 
 def receiver_name(number: int) -> str:
