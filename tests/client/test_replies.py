@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 from tests.client.dialects import having
+from tests.client.documented import run_example
 from tests.whole.acts import IMPATIENT
 from tests.whole.conftest import Start
 from tests.whole.shell import BrokerProcess, wait_until
@@ -322,3 +323,9 @@ async def test_events_are_read_whatever_pieces_they_come_in() -> None:
 
 def test_every_dialect_that_can_be_published_in_is_tried() -> None:
     assert set(PUBLISHING) | {"onvif"} == {each for each in NAMES if each in BY_NAME}
+
+
+@pytest.mark.broker
+async def test_the_documented_example(broker: BrokerProcess, capsys: pytest.CaptureFixture[str]) -> None:
+    await run_example("Replies", broker.url)
+    assert capsys.readouterr().out in ("fraction 0 [('yes', 1)]\n", "all 0 [('yes', 1)]\n")
