@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
@@ -45,6 +46,22 @@ def test_a_table_made_before_a_column_goes_on_with_it(recorder: "Recorder", spar
     assert sorted(row["subscription"] for row in rows_of(recorder.data, HISTORY)) == ["early", "s", "s"]
     table = DeltaTable(storage_of(recorder.data).table(HISTORY))
     assert "snapshot" in {each.name for each in table.schema().fields}
+
+
+def test_who_reads_without_us_may_filter_by_any_column(recorder: "Recorder", spark: SparkSession) -> None:
+    """Also what was written when the table did not say of which columns its files have bounds."""
+    make_older(recorder)
+    recorder.subscribe("s", "a")
+    recorder.outcome("s", 1, "retry", "delivered")
+    recorder.save()
+    catch_up(spark, RunSettings(recorder.data, once=True))
+    rows = DeltaTable(storage_of(recorder.data).table(HISTORY)).to_pyarrow_dataset()
+    wanted = {
+        "s": pc.field("result") == "retry",
+        "early": pc.field("attempt").is_valid() & (pc.field("log_offset") < 1),
+    }
+    for name, which in wanted.items():
+        assert rows.to_table(filter=which)["subscription"].to_pylist() == [name]
 
 
 def test_the_history_says_which_snapshot_decided(recorder: "Recorder", spark: SparkSession) -> None:

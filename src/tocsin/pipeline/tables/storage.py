@@ -15,6 +15,11 @@ from deltalake.fs import DeltaStorageHandler
 from tocsin.pipeline.errors import PipelineError, plain
 from tocsin.pipeline.tables.schemas import DAY, as_stored
 
+# Of our files the log says between which offsets their rows are, and nothing of other columns. delta-rs has to be told:
+# it takes what is not said for nothing, and who filters by another column would be given no row.
+_BOUNDED = "log_offset"
+_STATS = "delta.dataSkippingStatsColumns"
+
 
 @dataclass(frozen=True)
 class Storage:
@@ -64,11 +69,18 @@ class Storage:
 
     def opened(self, name: str) -> DeltaTable:
         """The table, made if it is not there; with the columns that were added since it was made."""
-        found = self.open(name)
+        found, stats = self.open(name), {_STATS: _BOUNDED} if _BOUNDED in as_stored(name).names else {}
         with self._in_a_sentence(name):
             found = found or DeltaTable.create(
-                self.table(name), as_stored(name), mode="ignore", partition_by=[DAY], storage_options=self.options
+                self.table(name),
+                as_stored(name),
+                mode="ignore",
+                partition_by=[DAY],
+                configuration=stats,
+                storage_options=self.options,
             )
+            if stats.items() - found.metadata().configuration.items():
+                found.alter.set_table_properties(stats)
             had = {each.name for each in found.schema().fields}
             added = [each for each in DeltaSchema.from_arrow(as_stored(name)).fields if each.name not in had]
             if added:
