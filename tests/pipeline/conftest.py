@@ -16,6 +16,7 @@ from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SECOND, Instant, MessageId, Node, SubscriptionId, after
 from tocsin.model.names import QName
 from tocsin.model.records import Accepted, Changed, Declared, Record
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 from tocsin.pipeline.session import SparkSettings, session
 from tocsin.store.codec import encode
@@ -83,6 +84,13 @@ class Recorder:
         event = {"specversion": "1.0", "id": f"e{self.at.offset}", "source": "/s", "type": "t", "subject": topic}
         self._accept("cloudevents", door, "application/cloudevents+json", json.dumps(event | attributes).encode())
 
+    def ask(self, topic: str, request: ReplyRequest, door: str = "/events") -> None:
+        """A CloudEvent that asks for replies."""
+        self.cloud_event(topic, door)
+        asking = self.records[-1]
+        assert isinstance(asking, Accepted)
+        self.records[-1] = replace(asking, reply=request)
+
     def notify(self, *topics: str) -> None:
         messages = "".join(
             f'<w:NotificationMessage><w:Topic Dialect="{CONCRETE}">{topic}</w:Topic>'
@@ -101,6 +109,9 @@ class Recorder:
             for attempt, result in enumerate(results, 1)
         ]
         self._outcomes.append(msgspec.msgpack.encode(told))
+
+    def tell(self, *outcomes: Outcome) -> None:
+        self._outcomes.append(msgspec.msgpack.encode(outcomes))
 
     def save(self) -> None:
         asyncio.run(self._save())

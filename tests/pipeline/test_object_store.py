@@ -124,7 +124,8 @@ def test_killed_between_two_tables_of_an_object_store(recorder: "Recorder", opti
     done = tocsin("pipeline", "run", "--once", "--json", "--rows", "10", "--data", str(recorder.data), *given)
     assert done.returncode == 0, done.stderr
     told = tocsin("pipeline", "status", "--json", "--data", str(recorder.data), *given)
-    assert json.loads(told.stdout)["tables"] == {"notifications": 29, "matches": 29, "history": 0, "quarantine": 0}
+    rows = {name: count for name, count in json.loads(told.stdout)["tables"].items() if count}
+    assert rows == {"notifications": 29, "matches": 29}
     for table in ("notifications", "matches"):
         rows = reading.scan(Storage.at("s3://bucket/killed", options), table)["log_offset"].to_pylist()
         assert sorted(rows) == [*range(1, 30)]

@@ -55,7 +55,8 @@ def test_batches_tables_outbox_and_status_agree(recorder: "Recorder", spark: Spa
         ]
         assert [batch.end for batch in outbox.batches()][-1] == '{"log": 23, "outcomes": 1}'
     now = status(recorder.data)
-    assert now.tables == {"notifications": 20, "matches": 20, "history": 2, "quarantine": 1}
+    counts = {"notifications": 20, "matches": 20, "history": 2, "quarantine": 1}
+    assert now.tables == counts | {"asked": 0, "replies": 0, "harvests": 0}
     assert (now.batches, now.rows, now.deliveries, now.lag) == (3, 24, 20, {"log": 0, "outcomes": 0})
     assert not [*recorder.data.glob("tables/deliveries/*/*")]
 

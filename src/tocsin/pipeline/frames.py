@@ -17,7 +17,7 @@ from tocsin.pipeline.ranges import log_range
 from tocsin.pipeline.sources import parallelism, register, register_shared, shared_ranges
 from tocsin.pipeline.subscriptions import Subscriptions, Wanted, subscriptions_of
 from tocsin.pipeline.tables import reading
-from tocsin.pipeline.tables.schemas import KEPT, SIMULATIONS
+from tocsin.pipeline.tables.schemas import SIMULATIONS, STREAMED
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.store.shared.address import SCHEME, SharedLog
 
@@ -100,11 +100,12 @@ def read_table(
     tables: str | Path | Storage = "data/tables",
     options: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """A table of the pipeline as it is now: `notifications`, `matches`, `history`, `quarantine` or `simulations`.
+    """A table of the pipeline as it is now: `notifications`, `matches`, `history`, `quarantine`, `asked`,
+    `replies`, `harvests` or `simulations`.
 
     `tables` is a folder or the address of an object store, `options` those of delta-rs for it.
     """
-    if name not in (known := (*KEPT, SIMULATIONS)):
+    if name not in (known := (*STREAMED, SIMULATIONS)):
         raise PipelineError(f"there is no table {name!r}; there are {', '.join(known)}")
     return reading.read(spark, tables if isinstance(tables, Storage) else Storage.at(tables, options), name)
 

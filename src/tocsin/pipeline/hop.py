@@ -48,13 +48,15 @@ class Failure:
 class MatchedNotification:
     """A notification with the subscriptions that want it, and what is to be sent.
 
-    `deliveries` holds those that could not be written as well; the node makes dead letters of them.
+    `deliveries` holds those that could not be written as well; the node makes dead letters of them. `pull_point` is the
+    one it is for alone.
     """
 
     notification: Notification
     matched: tuple[Subscription, ...]
     deliveries: tuple[Delivery, ...] = ()
     failed: tuple[Failure, ...] = ()
+    pull_point: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +124,9 @@ def _seen(
                 return RecordResult(offset), change
             case Accepted() as record:
                 told = normalise(record)
-                if addressed_to(record) is not None:  # for a pull point alone
-                    return RecordResult(offset, tuple(MatchedNotification(each, ()) for each in told)), None
+                if (point := addressed_to(record)) is not None:
+                    alone = tuple(MatchedNotification(each, (), pull_point=point) for each in told)
+                    return RecordResult(offset, alone), None
                 return RecordResult(offset, tuple(_tell(each, flow, customise) for each in told)), None
     except Exception as problem:  # one record must not stop all that follow; it is counted and kept with its reason
         return RecordResult(offset, failed=(Failure(reason_of(problem), record=payload),)), None

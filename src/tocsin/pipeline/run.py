@@ -25,7 +25,7 @@ from tocsin.pipeline.source import Offsets
 from tocsin.pipeline.state.publisher import LEAST, StatePublisher, open_store
 from tocsin.pipeline.tables.commits import COMMIT_SECONDS, Committer
 from tocsin.pipeline.tables.location import located, note
-from tocsin.pipeline.tables.schemas import DELIVERIES, KEPT
+from tocsin.pipeline.tables.schemas import DELIVERIES, KEPT, STREAMED
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.store.outbox import Outbox
 from tocsin.store.places import LOG, OUTCOMES, Places
@@ -186,7 +186,7 @@ def publishing(settings: RunSettings, progress: Progress) -> Iterator[Batches]:
         publisher = StatePublisher(data, storage, least=settings.snapshot_changes, bring_up=bring_up)
         with publisher as state, closing(Outbox.open(Places(data).outbox)) as outbox:
             check_in_step(data, outbox, shared=shared is not None)
-            for name in KEPT:
+            for name in STREAMED:
                 storage.check(name)
             note(data, storage, outbox)
             with Committer(storage, outbox, progress.wait, seconds=settings.commit_seconds):

@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from tocsin.pipeline.state.publisher import open_store
 from tocsin.pipeline.tables import parts, reading
 from tocsin.pipeline.tables.location import located
-from tocsin.pipeline.tables.schemas import KEPT
+from tocsin.pipeline.tables.schemas import STREAMED
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.store.outbox import Outbox
 from tocsin.store.pipeline_figures import PipelineFigures, pipeline_figures
@@ -30,7 +30,7 @@ def status(data: Path, storage: Storage | None = None, shared: SharedLog | None 
     store.close()
     shared = shared or (None if known is None else SharedLog.parse(known))
     storage, waiting = storage or located(data), _staged(data)
-    tables = {name: reading.count(storage, name) + waiting[name] for name in KEPT}
+    tables = {name: reading.count(storage, name) + waiting[name] for name in STREAMED}
     figures = pipeline_figures(data) if shared is None else _in_shared(data, pipeline_figures(data), shared)
     return Status(**asdict(figures), tables=tables)
 

@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from tocsin.model.delivery import Outcome
 from tocsin.model.notification import Notification
+from tocsin.model.replies import ReplyRequest
+from tocsin.model.subscription import neighbour_of
 from tocsin.pipeline.hop import Failure, MatchedNotification, RecordResult, decode_outcomes, hop, shared_hop
 from tocsin.pipeline.state.published import Published
 from tocsin.pipeline.state.standing import standing
 from tocsin.pipeline.tables.parts import INLINE_BYTES, Part, PartWriter, Row, encode
-from tocsin.pipeline.tables.schemas import DELIVERIES, HISTORY, KEPT, MATCHES, NOTIFICATIONS, QUARANTINE
+from tocsin.pipeline.tables.schemas import ASKED, DELIVERIES, HISTORY, KEPT, MATCHES, NOTIFICATIONS, QUARANTINE, REPLIES
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.store.blocks import Block, BlockWriter
 from tocsin.store.log.reader import LogReader
@@ -61,6 +63,8 @@ class Sink:
                 self.add(
                     NOTIFICATIONS, notification_row(said), said.at.offset, said.when // 1_000, len(said.payload.data)
                 )
+                if said.reply is not None:
+                    self.add(ASKED, _asked_row(told, said.reply), said.at.offset, said.when // 1_000)
             self.add_matched(told)
 
     def add_outcomes(self, offset: int, outcomes: tuple[Outcome, ...] | Failure) -> None:
@@ -69,7 +73,10 @@ class Sink:
             self._add_failed(offset, outcomes)
             return
         for outcome in outcomes:
-            self.add(HISTORY, _history_row(outcome), outcome.at.offset, outcome.when // 1_000)
+            if outcome.result == "replied":  # no attempt to deliver
+                self.add(REPLIES, _reply_row(outcome), outcome.at.offset, outcome.when // 1_000)
+            else:
+                self.add(HISTORY, _history_row(outcome), outcome.at.offset, outcome.when // 1_000)
 
     def add_matched(self, told: MatchedNotification) -> None:
         said = told.notification
@@ -119,6 +126,19 @@ def _history_row(outcome: Outcome) -> Row:
     match = outcome.match
     came = (outcome.when // 1_000, outcome.result, outcome.attempt, outcome.detail, outcome.snapshot)
     return (match.notification, match.subscription, *_place(outcome), *came)
+
+
+def _asked_row(told: MatchedNotification, request: ReplyRequest) -> Row:
+    said, receiver = told.notification, told.pull_point or told.notification.addressee or None
+    asks = (str(said.topic), request.view, request.type, request.until // 1_000)
+    reached = receiver is None or told.pull_point is not None or bool(told.matched)
+    passed_on = [each.id for each in told.matched if neighbour_of(each) is not None]
+    return (said.id, *_place(said), said.when // 1_000, *asks, receiver, reached, passed_on)
+
+
+def _reply_row(outcome: Outcome) -> Row:
+    match = outcome.match
+    return (match.notification, match.subscription, *_place(outcome), outcome.when // 1_000, outcome.detail)
 
 
 COUNTS = (RECORDS, *KEPT, DELIVERIES)

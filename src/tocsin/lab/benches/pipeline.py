@@ -32,7 +32,7 @@ from tocsin.lab.benches._pipeline_workload import Laid, outcomes, standing
 from tocsin.pipeline.state.published import Published
 from tocsin.pipeline.state.publisher import StatePublisher
 from tocsin.pipeline.tables import reading
-from tocsin.pipeline.tables.schemas import DELIVERIES, KEPT, MATCHES
+from tocsin.pipeline.tables.schemas import DELIVERIES, HISTORY, KEPT, MATCHES, NOTIFICATIONS, QUARANTINE
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.store.outbox import Outbox
 from tocsin.store.places import LOG, OUTCOMES, Places
@@ -217,7 +217,7 @@ def sizes_of_rows(spark: SparkSession, made: Bench) -> Iterator[Result]:
     made.laid.append(OUTCOMES, outcomes(pairs))
     made.laid.append(LOG, (b"\x95unreadable %d" % number for number in range(100)))
     stream(spark, made.data, made.sizes.batch)
-    for table in KEPT:
+    for table in (NOTIFICATIONS, MATCHES, HISTORY, QUARANTINE):
         size, rows = bytes_a_row(storage, table)
         yield alone(f"table {table}", size, "bytes a row", sizes={"rows": rows})
     with closing(Outbox.open(Places(made.data).outbox)) as outbox:

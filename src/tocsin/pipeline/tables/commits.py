@@ -18,6 +18,7 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction, RemoveAction
 
 from tocsin.pipeline.tables import parts
+from tocsin.pipeline.tables.harvests import Harvests
 from tocsin.pipeline.tables.parts import Part
 from tocsin.pipeline.tables.schemas import DAY, SCHEMAS, as_stored, conformed
 from tocsin.pipeline.tables.storage import Storage
@@ -46,6 +47,7 @@ class Committer:
         self._storage, self._outbox, self._application = storage, outbox, outbox.application()
         self._seconds, self._failed = seconds, failed
         self._tables: dict[tuple[str, str], _Table] = {}
+        self._harvests = Harvests(storage)
         self._stop, self._lock = threading.Event(), threading.Lock()
         self._thread = threading.Thread(target=self._run, name="tables", daemon=True)
 
@@ -82,6 +84,7 @@ class Committer:
                 if table is None:
                     table = self._tables[application, name] = _Table(self._storage, name, application)
                 table.commit(found, max(version for version, _ in found))
+            self._harvests.gather([part for found in by_table.values() for _, part in found])
             self._outbox.unstage({batch for batch, _ in staged})
 
     def _version(self, batch: int) -> tuple[str, int]:

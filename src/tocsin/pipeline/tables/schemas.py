@@ -6,6 +6,7 @@ _TEXT, _NUMBER, _TIME = pa.string(), pa.int64(), pa.timestamp("us", "UTC")
 _PLACE = [("node", _TEXT), ("log_offset", _NUMBER), ("item", pa.int32())]
 
 NOTIFICATIONS, MATCHES, HISTORY, QUARANTINE = "notifications", "matches", "history", "quarantine"
+ASKED, REPLIES, HARVESTS = "asked", "replies", "harvests"
 MENDED, SIMULATIONS = "mended", "simulations"
 DELIVERIES = "deliveries"  # blocks of them on their way to the outbox, gone when they are in it
 DAY = "day"  # by which all tables are partitioned: of the time of each row, in UTC
@@ -48,6 +49,33 @@ SCHEMAS = {
             ("item", pa.int32()),
         ]
     ),
+    ASKED: pa.schema(
+        [
+            ("notification", _TEXT),
+            *_PLACE,
+            ("time", _TIME),
+            *((name, _TEXT) for name in ("topic", "view", "reply_type")),
+            ("reply_until", _TIME),
+            ("receiver", _TEXT),  # where it is for one alone: a notifier's service, or a pull point
+            ("reached", pa.bool_()),  # not where its service has no subscription that takes it
+            ("passed_on", pa.list_(_TEXT)),  # by which subscriptions it went to other nodes
+        ]
+    ),
+    REPLIES: pa.schema([("notification", _TEXT), ("receiver", _TEXT), *_PLACE, ("time", _TIME), ("value", _TEXT)]),
+    HARVESTS: pa.schema(
+        [
+            ("view", _TEXT),
+            ("notification", _TEXT),
+            *_PLACE,
+            ("time", _TIME),
+            *((name, _TEXT) for name in ("topic", "reply_type")),
+            ("reply_until", _TIME),
+            *((name, _NUMBER) for name in ("receivers", "replied", "not_reached", "outstanding", "passed_on")),
+            *((name, _TIME) for name in ("first_reply", "last_reply", "changed")),
+            ("value", _TEXT),
+            ("count", _NUMBER),
+        ]
+    ),
     MENDED: pa.schema(
         [("log", _TEXT), ("log_offset", _NUMBER), ("item", pa.int32()), ("subscription", _TEXT), ("time", _TIME)]
     ),
@@ -65,7 +93,8 @@ SCHEMAS = {
     ),
     DELIVERIES: pa.schema([("names", _TEXT), ("deliveries", _NUMBER), ("size", _NUMBER), ("data", pa.binary())]),
 }
-KEPT = (NOTIFICATIONS, MATCHES, HISTORY, QUARANTINE)
+KEPT = (NOTIFICATIONS, MATCHES, HISTORY, QUARANTINE, ASKED, REPLIES)  # whose rows tasks make
+STREAMED = (*KEPT, HARVESTS)  # what the streaming job keeps
 
 
 def as_stored(table: str) -> pa.Schema:
