@@ -21,11 +21,26 @@ from tests.pipeline.stage import catch_up
 from tocsin.cli.report import show
 from tocsin.model.delivery import Match, Outcome, Result
 from tocsin.model.identity import SECOND, Instant, MessageId, SubscriptionId
+from tocsin.model.records import Accepted
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Position
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.report.job import ReportSettings, report, report_on, time_named
 from tocsin.pipeline.report.page import page, write
-from tocsin.pipeline.report.values import Bar, Cost, Costs, DeadLetters, Deliveries, Moment, Peak, Report, Share, Spread
+from tocsin.pipeline.report.values import (
+    Asking,
+    Bar,
+    Cost,
+    Costs,
+    DeadLetters,
+    Deliveries,
+    Moment,
+    Peak,
+    Replies,
+    Report,
+    Share,
+    Spread,
+)
 from tocsin.pipeline.run import RunSettings
 from tocsin.store.outbox import Outbox
 
@@ -48,12 +63,15 @@ def fill(recorder: Recorder) -> None:
     """Records 0 and 1 subscribe; 2 to 4 are on topic a, 5 on one that nobody wants, 6 cannot be read, 7 holds two of a.
 
     Of the pairs of 2 to 4 one is delivered at once, one at the second attempt, one twice, two die; a notice that
-    belongs to no notification is dropped. Each of 2 to 4 has a payload of 10 bytes.
+    belongs to no notification is dropped. Each of 2 to 4 has a payload of 10 bytes, and asks for replies; one of them
+    is told twice.
     """
     recorder.subscribe("one", "a")
     recorder.subscribe("two", "a")
     for topic in ("a", "a", "a", "b"):
         recorder.cloud_event(topic, datacontenttype="application/xml", data="<reading/>", source=LAB)
+        if topic == "a":
+            ask(recorder)
     recorder.raw("a", b"not XML")
     recorder.notify("a", "a")
     tell(recorder, "one", 2, (2.5, "delivered", 1, "HTTP 200"))
@@ -61,8 +79,18 @@ def fill(recorder: Recorder) -> None:
     tell(recorder, "one", 4, (5, "delivered", 1, "HTTP 200"), (80, "delivered", 1, "HTTP 200"))
     tell(recorder, "two", 2, (4, "dead", 1, "HTTP 410: gone for 3 days"))
     tell(recorder, "two", 3, (4, "dead", 0, "it could not be written"))
+    tell(recorder, "one", 2, (12, "replied", 0, "yes"), (90, "replied", 0, "yes"))
+    tell(recorder, "one", 3, (9.5, "replied", 0, "no"))
+    tell(recorder, "two", 3, (23, "replied", 0, "yes"))
     tell(recorder, "two", 99, (70, "dropped", 0, "the subscription ended"))
     recorder.save()
+
+
+def ask(recorder: Recorder) -> None:
+    record = recorder.records[-1]
+    assert isinstance(record, Accepted)
+    request = ReplyRequest(f"v{record.at.offset}", "boolean", Instant(record.when + 3600 * SECOND))
+    recorder.records[-1] = msgspec.structs.replace(record, reply=request)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +105,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pat
 def found(filled: Path, spark: SparkSession) -> Report:
     steps: list[str] = []
     made = report_on(spark, ReportSettings(filled), steps.append)
-    assert steps == ["rates", "fan out", "deliveries", "latencies", "dead letters", "quarantine", "costs"]
+    assert steps == ["rates", "fan out", "deliveries", "latencies", "replies", "dead letters", "quarantine", "costs"]
     return made
 
 
@@ -124,6 +152,16 @@ def test_latencies(found: Report) -> None:
     assert (whole.count, whole.p50, whole.p99, whole.max) == (3, 1.0, 6.0, 6.0), "0.5, 1 and 6 seconds"
 
 
+def test_replies(found: Report) -> None:
+    """Of the receivers of 2 one replied and one was not reached, those of 3 did, those of 4 did not."""
+    assert found.replies is not None
+    counted = replace(found.replies, rates=[each for each in found.replies.rates if each.count], times=[])
+    rates = [Bar(0, 9, 1), Bar(50, 59, 1), Bar(90, 100, 1)]
+    topics = [Asking("a", publications=3, receivers=6, replied=3)]
+    assert counted == Replies(3, 2, 6, 3, not_reached=1, outstanding=2, rates=rates, times=[], by_topic=topics)
+    assert [(each.count, each.p50, each.max) for each in found.replies.times] == [(2, 6.5, 10.0), (2, 10.0, 20.0)]
+
+
 def test_dead_letters_and_quarantine(found: Report) -> None:
     reasons = [Share("HTTP 410", 1), Share("it could not be written", 1)]
     assert found.dead_letters == DeadLetters(2, reasons, [Share("http://127.0.0.1:9/two", 2)])
@@ -143,6 +181,7 @@ def test_a_range_is_of_what_was_accepted_in_it_whenever_it_was_tried(filled: Pat
     assert some.rates is not None and some.deliveries is not None
     assert (some.rates.notifications, some.rates.matches) == (2, 4)
     assert (some.deliveries.count, some.deliveries.repeated, some.deliveries.dropped) == (3, 1, 0)
+    assert some.replies is not None and (some.replies.publications, some.replies.replied) == (2, 2)
     assert some.quarantine is None, "found when the test ran"
 
 
@@ -169,12 +208,12 @@ def test_the_page_is_whole_and_has_the_numbers(found: Report, tmp_path: Path) ->
     document = ElementTree.parse(path).getroot()
     titles = [each.text for each in document.iter("h2")]
     assert titles == [
-        "Rates", "Fan-out", "Latencies", "Repetitions", "Dead letters", "Quarantine", "Cost by subscription"
+        "Rates", "Fan-out", "Latencies", "Repetitions", "Replies", "Dead letters", "Quarantine", "Cost by subscription"
     ]  # fmt: skip
     cells = set(texts(document))
     assert {LAB, "HTTP 410", "http://127.0.0.1:9/two", "50", "1.67", "83.3", "1.000"} <= cells
     pictures = [each.attrib["src"] for each in document.iter("img")]
-    assert len(pictures) == 7
+    assert len(pictures) == 9
     drawn = [ElementTree.fromstring(b64decode(each.partition("base64,")[2])) for each in pictures]
     assert LAB in set(texts(drawn[1])), "as it is, though matplotlib and XML have their own dollars and brackets"
     assert not [each for each in document.iter() if each.attrib.get("href", "#")[0] != "#"], "needs nothing else"

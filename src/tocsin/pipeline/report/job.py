@@ -25,6 +25,7 @@ from tocsin.store.places import Places
 
 TOP = 10
 PULLED = "pull point"
+SECTIONS = ("rates", "fan_out", "deliveries", "latencies", "replies", "dead_letters", "quarantine", "costs")
 Step = Callable[[str], None]
 
 
@@ -66,7 +67,7 @@ def report_on(spark: SparkSession, settings: ReportSettings, step: Step | None =
     asked = Range(settings.start, settings.stop)
     with closing(Sums(spark, settings.tables, asked, settings.top, consumers_at(settings.data))) as sums:
         made = {}
-        for name in ("rates", "fan_out", "deliveries", "latencies", "dead_letters", "quarantine", "costs"):
+        for name in SECTIONS:
             if step is not None:
                 step(name.replace("_", " "))
             made[name] = getattr(sums, name)()

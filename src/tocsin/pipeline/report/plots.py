@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tocsin.pipeline.report.tables import bounds, printable
-from tocsin.pipeline.report.values import Bar, Report, Share
+from tocsin.pipeline.report.values import Bar, Latency, Report, Share
 
 BLUE, ORANGE, GREEN, RED, GREY = "#1f5582", "#d98324", "#5a8f4e", "#a23b4a", "#8a8a8a"
 LABEL = 38  # characters; longer ones lose their middle
@@ -98,19 +98,33 @@ def _fan_out(found: Report) -> Figure | None:
 
 
 def _latencies(found: Report) -> Figure | None:
-    if not found.latencies:
+    return _curves(found.latencies or (), "latencies", "deliveries")
+
+
+def _reply_rates(found: Report) -> Figure | None:
+    if found.replies is None:
+        return None
+    return _histogram(found.replies.rates, "replies of 100 receivers", "publications", GREEN)
+
+
+def _reply_times(found: Report) -> Figure | None:
+    return None if found.replies is None else _curves(found.replies.times, "times to reply", "publications")
+
+
+def _curves(latencies: Sequence[Latency], title: str, counted: str) -> Figure | None:
+    if not latencies:
         return None
     figure, (axes,) = _figure(3.4)
-    for each, colour in zip(found.latencies, (BLUE, ORANGE, GREEN), strict=False):
+    for each, colour in zip(latencies, (BLUE, ORANGE, GREEN), strict=False):
         least = [max(value, 1e-4) for value in each.percentiles]
         axes.plot(least, range(1, 100), color=colour, label=each.stage, linewidth=1.6)
         axes.scatter([max(value, 1e-4) for value in (each.p50, each.p90, each.p99)], (50, 90, 99), 14, colour)
     axes.set(
-        xscale="log", xlabel="seconds", ylabel="% of deliveries within", ylim=(0, 101), yticks=(0, 25, 50, 75, 90, 99)
+        xscale="log", xlabel="seconds", ylabel=f"% of {counted} within", ylim=(0, 101), yticks=(0, 25, 50, 75, 90, 99)
     )
     axes.xaxis.set_major_formatter("{x:g}")
     axes.grid()
-    axes.set_title("latencies; dots are p50, p90 and p99", loc="left")
+    axes.set_title(f"{title}; dots are p50, p90 and p99", loc="left")
     figure.legend(loc="outside lower center", ncols=3)
     return figure
 
@@ -189,6 +203,8 @@ _PLOTS: dict[str, Draw] = {
     "fan_out": _fan_out,
     "latencies": _latencies,
     "attempts": _attempts,
+    "reply_rates": _reply_rates,
+    "reply_times": _reply_times,
     "dead": _dead,
     "costs": _costs,
 }

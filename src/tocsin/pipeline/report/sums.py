@@ -1,7 +1,7 @@
 """The sums of a report, by Spark's own aggregations; a few rows of each reach the driver."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from tocsin.pipeline.report.values import (
+    Asking,
     Bar,
     Cost,
     Costs,
@@ -21,12 +22,13 @@ from tocsin.pipeline.report.values import (
     Peak,
     Quarantined,
     Rates,
+    Replies,
     Share,
     Spread,
     Unit,
 )
 from tocsin.pipeline.tables.reading import read
-from tocsin.pipeline.tables.schemas import DAY, HISTORY, MATCHES, NOTIFICATIONS, QUARANTINE
+from tocsin.pipeline.tables.schemas import DAY, HARVESTS, HISTORY, MATCHES, NOTIFICATIONS, QUARANTINE
 from tocsin.pipeline.tables.storage import Storage
 
 PLACE = ["node", "log_offset", "item"]
@@ -39,6 +41,10 @@ STAGES = {
     "accepted to first answer": _ANSWERED,
     "first answer to delivered, of those tried again": f"if(arrived > answered, {_AGAIN}, null)",
     "accepted to delivered": _ARRIVED,
+}
+REPLY_TIMES = {
+    "accepted to first reply": "unix_micros(first_reply) - unix_micros(time)",
+    "accepted to last reply": "unix_micros(last_reply) - unix_micros(time)",
 }
 UNITS: dict[Unit, timedelta] = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1)}
 LONGEST: Unit = "day"
@@ -80,6 +86,8 @@ class Sums:
         self._matches = asked.of(asked.days(read(spark, storage, MATCHES)))
         self._attempts = self._joined(read(spark, storage, HISTORY), said)
         self._quarantine = asked.of(asked.days(read(spark, storage, QUARANTINE)))
+        harvests = read(spark, storage, HARVESTS).where("value IS NULL")  # one row of each publication
+        self._asking = asked.of(asked.days(harvests))
 
     def _joined(self, history: DataFrame, said: DataFrame) -> DataFrame:
         """Attempts with the time and size of their notification. What has none, as a notice that a subscription
@@ -159,17 +167,13 @@ class Sums:
     @cached_property
     def _delivered(self) -> Row:
         latencies = self._deliveries.select("*", *(F.expr(text).alias(name) for name, text in STAGES.items()))
-        stages = (
-            F.struct(F.count(name), F.percentile_approx(name, _PERCENTILES, _ACCURACY), F.max(name)).alias(name)
-            for name in STAGES
-        )
         (row,) = latencies.agg(
             F.count("*").alias("count"),
             *(_times(F.col(name) > 0).alias(name) for name in ("delivered", "dead", "dropped")),
             _times(F.col("attempts") == 0).alias("untried"),
             _times(F.col("delivered") > 1).alias("repeated"),
             F.sum(F.greatest(F.col("delivered") - 1, F.lit(0))).alias("extra"),
-            *stages,
+            *_spans(STAGES),
         ).collect()
         return row
 
@@ -182,7 +186,26 @@ class Sums:
         return Deliveries(**counts, attempts=spread)
 
     def latencies(self) -> list[Latency] | None:
-        return [_latency(stage, *self._delivered[stage]) for stage in STAGES if self._delivered[stage][0]] or None
+        return _latencies(self._delivered, STAGES) or None
+
+    def replies(self) -> Replies | None:
+        sums = [F.sum(name).alias(name) for name in ("receivers", "replied", "not_reached", "outstanding")]
+        publications, tenth = F.count("*").alias("publications"), "least(9, 10 * replied div receivers)"
+        frame = self._asking.select("*", *(F.expr(text).alias(name) for name, text in REPLY_TIMES.items()))
+        (row,) = frame.agg(
+            publications, F.count("first_reply").alias("answered"), *sums, *_spans(REPLY_TIMES)
+        ).collect()
+        if not row["publications"]:
+            return None
+        tenths = self._asking.where("receivers > 0").groupBy(F.expr(tenth).alias("tenth")).count().collect()
+        order = [F.desc("publications"), F.asc("topic")]
+        topics = self._asking.groupBy("topic").agg(publications, *sums[:2]).orderBy(*order).limit(self._top)
+        return Replies(
+            **{name: value for name, value in row.asDict().items() if name not in REPLY_TIMES},
+            rates=_in_tenths({each["tenth"]: each["count"] for each in tenths}),
+            times=_latencies(row, REPLY_TIMES),
+            by_topic=[Asking(**each.asDict()) for each in topics.collect()],
+        )
 
     def dead_letters(self) -> DeadLetters | None:
         known = self._spark.createDataFrame(list(self._consumers.items()), "subscription string, consumer string")
@@ -255,6 +278,21 @@ def _doubling(count: int) -> tuple[int, int]:
 
 def _one(number: int) -> tuple[int, int | None]:
     return number, number if number < MOST_ATTEMPTS else None
+
+
+def _in_tenths(counts: Mapping[int, int]) -> list[Bar]:
+    """Of a hundred; the last takes the hundred too."""
+    return [Bar(10 * tenth, 10 * tenth + 9 + tenth // 9, counts.get(tenth, 0)) for tenth in range(10)]
+
+
+def _spans(names: Iterable[str]) -> list[Column]:
+    """Of columns in microseconds: how many, their percentiles and the longest."""
+    found = ((name, F.percentile_approx(name, _PERCENTILES, _ACCURACY)) for name in names)
+    return [F.struct(F.count(name), percentiles, F.max(name)).alias(name) for name, percentiles in found]
+
+
+def _latencies(row: Row, names: Iterable[str]) -> list[Latency]:
+    return [_latency(name, *row[name]) for name in names if row[name][0]]
 
 
 def _latency(stage: str, count: int, percentiles: list[float], most: float) -> Latency:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tocsin.pipeline.report.values import Bar, Deliveries, Latency, Rates, Report, Share, Spread
+from tocsin.pipeline.report.values import Asking, Bar, Deliveries, Latency, Rates, Report, Share, Spread
 
 NOTHING_YET = "There is nothing yet: the tables have no rows for this."
 UNSAID = "(none)"
+_PERCENTILES = ("p50", "p90", "p99", "longest")
 _TIMES = (
     "An attempt's time is when its answer came, or that none came.",
     "When a pair was matched is not in the tables; it is within the first of these times.",
@@ -35,8 +36,8 @@ class Section:
 
 
 def sections(found: Report) -> list[Section]:
-    made = (_rates(found), _fan_out(found), _latencies(found), _deliveries(found), _dead(found), _quarantine(found))
-    return [each for each in (*made, _costs(found)) if each is not None]
+    made = (_rates(found), _fan_out(found), _latencies(found), _deliveries(found), _replies(found), _dead(found))
+    return [each for each in (*made, _quarantine(found), _costs(found)) if each is not None]
 
 
 def printable(text: str | None) -> str:
@@ -101,7 +102,7 @@ def _latencies(found: Report) -> Section | None:
     if not found.latencies:
         return None
     rows = [_latency(each) for each in found.latencies]
-    grid = Grid("Seconds", ("stage", "deliveries", "p50", "p90", "p99", "longest"), rows)
+    grid = Grid("Seconds", ("stage", "deliveries", *_PERCENTILES), rows)
     return Section("Latencies", (grid,), _TIMES, ("latencies",))
 
 
@@ -128,6 +129,37 @@ def _counts(given: Deliveries) -> dict[str, str]:
         "times beyond the first": given.extra,
     }
     return {name: f"{count:,}" for name, count in words.items()}
+
+
+def _replies(found: Report) -> Section | None:
+    given = found.replies
+    if given is None:
+        return None
+    counts = {
+        "publications that asked": given.publications,
+        "with a reply": given.answered,
+        "receivers": given.receivers,
+        "replied": given.replied,
+        "not reached": given.not_reached,
+        "outstanding": given.outstanding,
+    }
+    figures = {name: f"{count:,}" for name, count in counts.items()}
+    figures["replies of 100 receivers"] = _of_hundred(given.replied, given.receivers)
+    times = Grid("Seconds", ("from", "publications", *_PERCENTILES), [_latency(each) for each in given.times])
+    topics = Grid(
+        "By topic", ("topic", "publications", "receivers", "replied", "%"), [_asked(e) for e in given.by_topic]
+    )
+    grids = (_figures("All", figures), *((times,) if given.times else ()), topics)
+    return Section("Replies", grids, plots=("reply_rates", "reply_times"))
+
+
+def _asked(each: Asking) -> tuple[str, ...]:
+    counts = (f"{count:,}" for count in (each.publications, each.receivers, each.replied))
+    return printable(each.topic), *counts, _of_hundred(each.replied, each.receivers)
+
+
+def _of_hundred(count: int, total: int) -> str:
+    return f"{100 * count / total:.1f}" if total else ""
 
 
 def _dead(found: Report) -> Section | None:

@@ -1,5 +1,4 @@
-"""What a report says. A section is a class here, a function in `sums`, its tables in `tables` and its plot in `plots`;
-harvests (the replies to a publication) will be one more."""
+"""What a report says. A section is a class here, a function in `sums`, its tables in `tables`, its plot in `plots`."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -102,6 +101,32 @@ class Deliveries:
 
 
 @dataclass(frozen=True)
+class Asking:
+    """The publications on a topic that asked for replies."""
+
+    topic: str
+    publications: int
+    receivers: int
+    replied: int
+
+
+@dataclass(frozen=True)
+class Replies:
+    """To publications that asked for some; `answered` have at least one. `rates` are publications by how many of a
+    hundred receivers replied, `times` from when it was accepted to the first and to the last reply."""
+
+    publications: int
+    answered: int
+    receivers: int
+    replied: int
+    not_reached: int
+    outstanding: int
+    rates: list[Bar]
+    times: list[Latency]
+    by_topic: list[Asking]
+
+
+@dataclass(frozen=True)
 class DeadLetters:
     count: int
     by_reason: list[Share]
@@ -149,6 +174,7 @@ class Report:
     fan_out: Spread | None = None
     latencies: list[Latency] | None = None
     deliveries: Deliveries | None = None
+    replies: Replies | None = None
     dead_letters: DeadLetters | None = None
     quarantine: Quarantined | None = None
     costs: Costs | None = None
