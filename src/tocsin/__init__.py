@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tocsin.client.client import Client
     from tocsin.client.consumer import Consumer, Received
     from tocsin.client.errors import BadSignature, ClientError, Unreachable
+    from tocsin.client.replies import ReplyView, all_replied, count, deadline, fraction, quiet
     from tocsin.client.values import Ended, Lease, PullPoint, Registration, Status
     from tocsin.model.names import QName, Topic
     from tocsin.model.notification import Notification, Payload
@@ -28,15 +29,22 @@ __all__ = [
     "QName",
     "Received",
     "Registration",
+    "ReplyView",
     "Status",
     "Topic",
     "Unreachable",
     "__version__",
+    "all_replied",
+    "count",
+    "deadline",
+    "fraction",
+    "quiet",
 ]
 _MODULES = {
     "tocsin.client.client": ("Client",),
     "tocsin.client.consumer": ("Consumer", "Received"),
     "tocsin.client.errors": ("BadSignature", "ClientError", "Unreachable"),
+    "tocsin.client.replies": ("ReplyView", "all_replied", "count", "deadline", "fraction", "quiet"),
     "tocsin.client.values": ("Ended", "Lease", "PullPoint", "Registration", "Status"),
     "tocsin.model.names": ("QName", "Topic"),
     "tocsin.model.notification": ("Notification", "Payload"),

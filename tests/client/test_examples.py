@@ -16,6 +16,10 @@ PRINTED = {
     "current": "the last level is <level>423</level>",
     "register": "no longer registered",
     "implicit": 'the pilot hears of Storm: {"beaufort":11}',
+    "acknowledge": "2 of 3 confirm, 1 do not (deadline)",
+    "query": "54 beds are free: 2 x 12, 1 x 0, 1 x 30",
+    "site_select": "6 of 8 sites are meant\n2 x success\n1 x exception\n1 x needs a restart\n",
+    "crisis_desk": "beds: 12, 40; 1 of 3 outstanding",
     "without_a_loop": "blocking/severe: <alert>Passau</alert>",
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tocsin.lab import experiment
-from tocsin.lab.experiments import _reply_paces, _reply_points, _reply_trees
+from tocsin.lab.experiments import _reply_paces, _reply_points, _reply_processes, _reply_trees
 from tocsin.lab.experiments._reply_points import Task, heights, measured, points, tasks
 from tocsin.routing.reply import costs
 from tocsin.routing.reply.trees import FullTree
@@ -14,7 +14,7 @@ from tocsin.routing.reply.trees import FullTree
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> experiment.Report:
-    chosen = {"receivers": "300", "workers": "0", "trees": "3"}
+    chosen = {"receivers": "300", "workers": "0", "trees": "3", "real": "0"}
     out = tmp_path_factory.mktemp("lab")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_reply_trees, "NODES", 200)
@@ -117,3 +117,10 @@ def test_a_pace_is_measured() -> None:
     found = _reply_paces.measured_paces(1000, repeated=2)
     assert found.link == 1000
     assert found.reply.message > 0 and found.single.message > 0 and found.merge.byte > 0
+
+
+@pytest.mark.long
+def test_over_processes_both_ways_get_all_replies() -> None:
+    merged, naive = _reply_processes.measured(14)
+    assert merged.receivers == naive.receivers == 14
+    assert merged.told > 0 and merged.replied > 0 and 0 < naive.told <= naive.replied + naive.told

@@ -29,15 +29,15 @@ async def test_who_passes_is_counted_and_all_are_known_when_the_batch_is_publish
                 await subscribed(http, node, sink.url(name))
             answer = await http.request("POST", f"{node.base_url}/events", EVENT, json.dumps(ASKS).encode())
             view = dict(answer.headers)["location"].rpartition("/")[2]
-            found = await node.harvests.view(NODE, view)
+            found = await node.views.get(NODE, view)
             assert (found.receivers, found.exact) == (0, False)
             assert matcher.work() == 2
             await wait_until(lambda: len(sink.received) == 2, "both are told")
-            found = await until(lambda: node.harvests.view(NODE, view), lambda seen: seen.exact)
+            found = await until(lambda: node.views.get(NODE, view), lambda seen: seen.exact)
             assert (found.receivers, found.outstanding) == (2, 2)
             addresses = [json.loads(each.body)["replyto"] for each in sink.received]
             for number, address in enumerate(addresses):
                 said = await call(http, "POST", address.replace("http://nowhere", node.base_url), {"value": number})
                 assert said.status == 204, said
-            found = await node.harvests.view(NODE, view)
+            found = await node.views.get(NODE, view)
             assert found.complete and found.histogram.counts == {"0": 1, "1": 1}

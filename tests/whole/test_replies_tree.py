@@ -78,16 +78,16 @@ async def test_from_below_a_publication_asks_everybody_above_and_beside(
         view = await asked(http, left, "t")
         await wait_until(lambda: len(sink.received) == 3, "all are told")
         await reply_all(http, sink, "no")
-        found = await until(lambda: left.harvests.view(NODE, view), lambda seen: seen.complete)
+        found = await until(lambda: left.views.get(NODE, view), lambda seen: seen.complete)
         assert found.histogram.counts == {"no": 3}, "without a look: each node says once that it has all"
         elsewhere = await call(http, "GET", f"{root.base_url}/api/views/{view}")
         assert elsewhere.status == 404, "the view is its publisher's"
-        wait = await left.harvests.terminate(NODE, view, 0.0)
+        wait = await left.views.terminate(NODE, view, 0.0)
         assert wait.ended == "terminated"
 
 
 async def _looked(root: Node, view: str, good: Any) -> View:
-    found: View = await until(lambda: root.harvests.view(NODE, view, look=0.5), good)
+    found: View = await until(lambda: root.views.get(NODE, view, look=0.5), good)
     return found
 
 

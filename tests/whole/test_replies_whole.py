@@ -297,3 +297,14 @@ async def test_services_of_another_node_reply_to_the_root_of_the_message(tmp_pat
             assert (await call(http, "POST", held["event"]["replyto"], {"value": len(name)})).status == 204
         found = await view_when(http, view, complete=True)
         assert histogram(found) == {"3": 1, "4": 1} and found["receivers"] == 2
+
+
+async def test_with_direct_delivery_a_reply_may_be_faster_than_the_disk(
+    start: Start, tmp_path: Path, sink: Sink, http: HttpClient
+) -> None:
+    sink.script = lambda received: Say(200, body=b'{"reply": true}')
+    broker = start(tmp_path, IMPATIENT | {"delivery-mode": "direct"})
+    for number in range(20):
+        await subscribe(http, broker, sink.url(str(number)), "t")
+    view = await ask(http, broker, "t", replytype="boolean")
+    assert histogram(await view_when(http, view, complete=True)) == {"true": 20}

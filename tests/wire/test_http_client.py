@@ -341,6 +341,43 @@ async def test_a_cancelled_request_leaves_the_client_well(server: Server, client
     assert (await client.request("GET", server.url())).status == 202
 
 
+async def test_a_stream_is_told_piece_by_piece(server: Server, client: HttpClient) -> None:
+    server.say = lambda *_: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n0\r\n\r\n"
+    *pieces, end = [each async for each in client.stream(server.url(), patience=10)]
+    assert b"".join(each for each in pieces if isinstance(each, bytes)) == b"abcdef"
+    assert isinstance(end, Answer) and (end.status, end.body) == (200, b"")
+    assert server.heads[0].startswith("GET ")
+
+
+async def test_what_is_no_stream_is_told_whole(server: Server, client: HttpClient) -> None:
+    server.say = lambda *_: b"HTTP/1.1 404 No\r\nContent-Length: 7\r\n\r\nnothing"
+    (end,) = [each async for each in client.stream(server.url(), patience=10)]
+    assert isinstance(end, Answer) and (end.status, end.body) == (404, b"nothing")
+    (end,) = [each async for each in client.stream("http://127.0.0.1:1/", patience=10)]
+    assert isinstance(end, Answer) and end.status == 0 and end.error
+
+
+async def test_a_stream_that_says_nothing_or_is_left_ends(server: Server, client: HttpClient) -> None:
+    server.say = lambda *_: b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc"
+    first, end = [each async for each in client.stream(server.url(), patience=0.2)]
+    assert first == b"abc"
+    assert isinstance(end, Answer) and "nothing came for 0.2 seconds" in end.error
+    async with contextlib.aclosing(client.stream(server.url(), patience=10)) as pieces:
+        assert await anext(pieces) == b"abc"
+    server.say = lambda *_: OK
+    assert (await client.request("GET", server.url())).status == 202
+
+
+async def test_a_stream_that_is_not_read_is_ended(server: Server, client: HttpClient) -> None:
+    server.say = lambda *_: b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n" + bytes(1 << 26)
+    async with contextlib.aclosing(client.stream(server.url(), patience=10)) as pieces:
+        await anext(pieces)
+        await asyncio.sleep(0.5)
+        rest = [each async for each in pieces]
+    assert isinstance(rest[-1], Answer) and rest[-1].error
+    assert len(rest) <= 1025
+
+
 async def test_closed_everything_is_answered(server: Server) -> None:
     looking = threading.Event()
 

@@ -32,6 +32,7 @@ from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
 from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
@@ -162,6 +163,7 @@ class Node:
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
         self.harvests = sending.harvests
+        self.views = Views(self.harvests)
 
         asked = _Subscribing(on, sending)
         self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension

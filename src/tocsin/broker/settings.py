@@ -149,7 +149,7 @@ class ReplySettings(Struct, frozen=True):
     lifetime: Duration = 3_600.0
     longest: Duration = 7 * 86_400.0
     retention: Duration = 3_600.0
-    views: Count = 10_000
+    views: Count = 100_000
 
 
 class TreeSettings(Struct, frozen=True):

@@ -30,7 +30,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "pause": ("subscribe", "Hold a subscription."),
         "resume": ("subscribe", "Go on with a subscription that was paused or suspended."),
         "unsubscribe": ("subscribe", "End a subscription."),
-        "reply": ("reply", "Replies to publications, and what they cost."),
+        "reply": ("reply", "Reply to a notification that asks for it; and what replies cost."),
+        "views": ("views", "The replies to what you published."),
         "mediate": ("mediate", "Print a message as another dialect would have it."),
     },
     "Meaning and interest": {

@@ -12,13 +12,15 @@ from tocsin.cli.command import Connection, read, speaking
 from tocsin.cli.filters import About
 from tocsin.cli.options import Json
 from tocsin.cli.output import WRONG_USE, Output, fail, give, say, until_signalled
+from tocsin.cli.replies import Patience, Replies, condition_of, finish
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tocsin.client.client import Client
     from tocsin.client.consumer import Received
     from tocsin.client.errors import ClientError
+    from tocsin.client.publishing import Said
     from tocsin.client.values import Ended, PullPoint
     from tocsin.model.notification import Notification
 
@@ -41,6 +43,7 @@ _BY_FIRST_BYTE = {b"{": "application/json", b"[": "application/json", b"<": "app
 @speaking(application.command, "tocsin publish alert.xml --topic flood/severe --as wsn-1.3")
 async def publish(
     client: "Client",
+    connection: Connection,
     file: Annotated[str, typer.Argument(help="The payload: a file, or - for standard input.")],
     topic: Annotated[str, typer.Option(help="a/b, or {namespace}a/b.")] = "",
     producer: Annotated[str, typer.Option(help="Who publishes: a URI.")] = "",
@@ -52,24 +55,41 @@ async def publish(
     content_topic: Annotated[
         str, typer.Option(metavar="SPACE:POINT", help="A point of an information space, e.g. weather:Troy,NY/29/48.9.")
     ] = "",
-) -> Output:
-    """Publish one notification; returns when the broker has it on disk."""
+    *,
+    replies: Replies,
+    wait: Annotated[
+        str, typer.Option(help="For which replies: all, fraction=0.9, count=10, quiet=0.5 (a second), or none.")
+    ] = "all",
+    patience: Patience = "60s",
+    json: Json = False,
+) -> None:
+    """Publish one notification; returns when the broker has it on disk, and with --reply-type when replies are there.
+
+    With --reply-type the replies are drawn as they come. It ends with 0 when everybody has replied and with 1 when
+    somebody is outstanding or was not reached. Ctrl-C ends the view: what comes later does not count.
+    """
     from tocsin.model import names
 
+    replies.checked()
+    until = condition_of(wait, patience)
     payload = sys.stdin.buffer.read() if file == "-" else read(Path(file))
     found = names.topic(topic) if topic else names.NO_TOPIC
     if found is None:
         fail(f"--topic {topic!r} is not a path such as a/b or {{urn:x}}a/b", WRONG_USE)
-    name = await client.publish(
-        payload,
-        media_type=media_type or media_type_of(file, payload),
-        topic=found,
-        producer=producer,
-        kind=kind,
-        message_id=message_id,
-        content_topic=content_topic,
-    )
-    return Output({"id": name}, f"accepted as {name}")
+    said: Said = {
+        "media_type": media_type or media_type_of(file, payload),
+        "topic": found,
+        "producer": producer,
+        "kind": kind,
+        "message_id": message_id,
+        "content_topic": content_topic,
+    }
+    if replies.reply_type is None:
+        name = await client.publish(payload, **said)
+        Output({"id": name}, f"accepted as {name}").show(json)
+        return
+    view = await client.publish(payload, reply_type=replies.reply_type, reply_for=replies.reply_for, **said)
+    await finish(view, until, connection, json)
 
 
 @speaking(application.command, "tocsin pull --topic flood//. --from 0 --wait 30s")
@@ -113,10 +133,16 @@ async def pull(
                 say(f"{NOTHING} --wait 30s, or go on with --follow")
 
 
-async def follow_own(client: "Client", about: dict[str, Any], json: bool, seconds: float = AT_ONCE) -> None:
+async def follow_own(
+    client: "Client",
+    about: dict[str, Any],
+    json: bool,
+    seconds: float = AT_ONCE,
+    hear: "Callable[[Sequence[Notification]], None]" = lambda _: None,
+) -> None:
     async with client.pulling(**about) as own:
         say(f"pulling from {own.address}")
-        await _follow(client, own, seconds, 100, json)
+        await _follow(client, own, seconds, 100, json, hear)
 
 
 async def _fetch(
@@ -137,7 +163,14 @@ async def _fetch(
     return len(found)
 
 
-async def _follow(client: "Client", point: "PullPoint | str", seconds: float, limit: int, json: bool) -> None:
+async def _follow(
+    client: "Client",
+    point: "PullPoint | str",
+    seconds: float,
+    limit: int,
+    json: bool,
+    hear: "Callable[[Sequence[Notification]], None]" = lambda _: None,
+) -> None:
     """One JSON document a line; what was pulled is printed before the command ends."""
     with until_signalled() as stop:
         stopped = asyncio.ensure_future(stop.wait())
@@ -152,6 +185,7 @@ async def _follow(client: "Client", point: "PullPoint | str", seconds: float, li
                 known = True
                 for each in found:
                     give(notification_parts(each)) if json else show_notification(each)
+                hear(found)
                 if end is not None:
                     raise ended(end.reason)
 
@@ -236,6 +270,7 @@ def _show(title: str, body: bytes, below: str = "") -> None:
 
 
 def notification_parts(notification: "Notification") -> dict[str, str | None]:
+    asked = notification.reply_type
     return {
         "id": notification.id,
         "topic": str(notification.topic),
@@ -244,4 +279,5 @@ def notification_parts(notification: "Notification") -> dict[str, str | None]:
         "media_type": notification.payload.media_type,
         "data": notification.payload.data.decode(errors="replace"),
         **({"bindings": bindings} if (bindings := notification.attribute(BINDINGS)) else {}),
+        **({"reply_type": asked, "replyto": notification.attribute("replyto")} if asked else {}),
     }

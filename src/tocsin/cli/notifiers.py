@@ -10,8 +10,9 @@ from rich.text import Text
 
 from tocsin.cli.command import Connection, asking, read
 from tocsin.cli.disseminations import show_result
-from tocsin.cli.options import pairs
+from tocsin.cli.options import Json, pairs
 from tocsin.cli.output import WRONG_USE, Output, fail, show_list, table
+from tocsin.cli.replies import Patience, Replies, condition_of, finish
 from tocsin.documents.notifiers import DisseminationDocument
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.protocols import DEFAULT, PROTOCOLS
@@ -19,6 +20,7 @@ from tocsin.routing.implicit.protocols import protocol as protocol_named
 
 if TYPE_CHECKING:
     from tocsin.client.client import Client
+    from tocsin.client.publishing import SaidThrough
 
 application = typer.Typer(invoke_without_command=True)
 Name = Annotated[str, typer.Argument(help="The name of the service, which its notifier has too.")]
@@ -132,16 +134,36 @@ async def publish(
         typer.Option(metavar="SERVICE", help="Who is told, with --protocol direct; may be said several times."),
     ] = None,
     wait: Wait = 10.0,
-) -> Output:
-    """Publish through a notifier, and tell who was told by whom."""
+    *,
+    replies: Replies,
+    until: Annotated[
+        str, typer.Option(help="For which replies to wait: all, fraction=0.9, count=10, quiet=0.5, or none.")
+    ] = "all",
+    patience: Patience = "60s",
+    json: Json = False,
+) -> None:
+    """Publish through a notifier, and tell who was told by whom, or with --reply-type what they replied."""
+    replies.checked()
+    condition = condition_of(until, patience, "--until")
     try:
         protocol_named(protocol)
     except Refusal as refusal:
         fail(refusal.text, WRONG_USE)
-    message = await client.notifiers.publish(
-        name, topic, _content(data), media_type=media_type or "text/plain", protocol=protocol, limit=limit, only=only
+    said: SaidThrough = {
+        "media_type": media_type or "text/plain",
+        "protocol": protocol,
+        "limit": limit,
+        "only": only,
+    }
+    content = _content(data)
+    if replies.reply_type is None:
+        message = await client.notifiers.publish(name, topic, content, **said)
+        _result(connection, await client.notifiers.result(message, wait=wait)).show(json)
+        return
+    view = await client.notifiers.publish(
+        name, topic, content, reply_type=replies.reply_type, reply_for=replies.reply_for, **said
     )
-    return _result(connection, await client.notifiers.result(message, wait=wait))
+    await finish(view, condition, connection, json)
 
 
 @asking(application.command, "tocsin notifiers result urn:uuid:6ba7b810 --wait 30")

@@ -1,9 +1,11 @@
 """`subscribe`, `renew`, `status`, `pause`, `resume`, `unsubscribe`: a subscriber, in any dialect."""
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tocsin.cli.answers import Answers
 from tocsin.cli.command import Connection, speaking
 from tocsin.cli.filters import About, Expires, check_expires
 from tocsin.cli.messages import ended, follow_own, show_received
@@ -11,9 +13,12 @@ from tocsin.cli.options import Json
 from tocsin.cli.output import WRONG_USE, Output, fail, say, until_signalled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
     from tocsin.client.client import Client
     from tocsin.client.consumer import Received
     from tocsin.client.values import Ended, Lease
+    from tocsin.model.notification import Notification
 
 application = typer.Typer()
 Subscription = Annotated[str, typer.Argument(help="The id or the address of the subscription.")]
@@ -36,6 +41,12 @@ async def subscribe(
     secret: Annotated[str, typer.Option(help="The name of a secret to sign or authorise with.")] = "",
     consent: Annotated[bool, typer.Option("--consent", help="Ask the consumer first (CloudEvents).")] = False,
     thin: Annotated[bool, typer.Option("--thin", help="Tell where the data is, not the data.")] = False,
+    reply: Annotated[
+        bool, typer.Option("--reply", help="With --print: ask here for the reply to what wants one.")
+    ] = False,
+    reply_with: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="With --print: reply with this to all that want a reply.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Subscribe a consumer, or this terminal with --print."""
@@ -47,6 +58,11 @@ async def subscribe(
         fail("name the consumer with --to URL, or be it with --print", WRONG_USE)
     if pulled and not show:
         fail("--pull goes with --print; `tocsin pull` fetches from a pull point", WRONG_USE)
+    if not show and (reply or reply_with is not None):
+        fail("--reply and --reply-with go with --print; a consumer at an address replies by itself", WRONG_USE)
+    if reply and reply_with is not None:
+        fail("--reply and --reply-with exclude each other: the reply is typed, or it is this one", WRONG_USE)
+    answers = Answers(client, reply_with) if reply or reply_with is not None else None
     asked = about.options()
     form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent, "thin": thin}
     if pulled and any(value != getattr(Terms(), name) for name, value in form.items()):
@@ -55,13 +71,22 @@ async def subscribe(
     _check_form(connection.dialect, mode, together)
     if to is not None:
         _lease(await client.subscribe(to, **asked, **form)).show(json)
-    elif pulled:
-        await follow_own(client, asked, json)
-    else:
-        await _consume(client, asked | form, json)
+        return
+    async with answers.given() if answers is not None else contextlib.nullcontext():
+        hear = answers.hear if answers is not None else _unheard
+        if pulled:
+            await follow_own(client, asked, json, hear=hear)
+        else:
+            await _consume(client, asked | form, json, hear)
 
 
-async def _consume(client: "Client", asked: dict[str, Any], json: bool) -> None:
+def _unheard(_: "Iterable[Notification]") -> None:
+    """Who is not to reply."""
+
+
+async def _consume(
+    client: "Client", asked: dict[str, Any], json: bool, hear: "Callable[[Sequence[Notification]], None]"
+) -> None:
     ends: list[Ended] = []
     with until_signalled() as stop:
 
@@ -71,6 +96,7 @@ async def _consume(client: "Client", asked: dict[str, Any], json: bool) -> None:
 
         def show(one: "Received") -> None:
             show_received(one, json)
+            hear(one.notifications())
 
         async with client.listening(received=show, ended=note, **asked) as lease:
             _lease(lease).show(json=False)

@@ -6,8 +6,9 @@ What has a `Loop` of its own is for programs without one: its calls may be made 
 import asyncio
 import contextlib
 import functools
+import inspect
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from types import MethodType
@@ -19,7 +20,8 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 Given = TypeVar("Given")
 Own = TypeVar("Own", covariant=True)
-Handler = Callable[[Given], Awaitable[None] | None]  # plain or async
+Handler = Callable[[Given], object]  # plain or async; what it returns may be the reply
+_END: Any = object()
 
 
 class Loop:
@@ -56,12 +58,19 @@ class Loop:
         if handler is None:
             return None
 
-        async def handled(given: Given) -> None:
+        async def handled(given: Given) -> object:
             answer = await self._loop.run_in_executor(self._handlers, handler, given)
-            if answer is not None:
-                await answer
+            return await answer if inspect.isawaitable(answer) else answer
 
         return handled
+
+    def each(self, found: AsyncGenerator[Result]) -> Iterator[Result]:
+        """What comes, one after the other, each waited for."""
+        try:
+            while (one := self.run(_next(found))) is not _END:
+                yield one
+        finally:
+            self.run(found.aclose())
 
     def close(self) -> None:
         if self._closed:
@@ -79,6 +88,15 @@ async def _enter(manager: AbstractAsyncContextManager[Result]) -> Result:
 
 async def _leave(manager: AbstractAsyncContextManager[Any]) -> None:
     await manager.__aexit__(None, None, None)
+
+
+async def _next(found: AsyncGenerator[Result]) -> Result:
+    return await anext(found, _END)
+
+
+async def result_of(handler: Handler[Given], given: Given) -> object:
+    answer = handler(given)
+    return await answer if inspect.isawaitable(answer) else answer
 
 
 class HasLoop(Protocol[Own]):
@@ -134,3 +152,45 @@ class context(Generic[Parameters, Result]):  # noqa: N801 - a decorator
         if own is None:
             return self._manager
         return MethodType(self._manager if own._loop is None else self._wait, own)
+
+
+class series(Generic[Parameters, Result]):  # noqa: N801 - a decorator
+    """Likewise of what comes one after the other: `async for`, or `for` where its object has a `Loop`."""
+
+    def __init__(self, method: Callable[Concatenate[Any, Parameters], AsyncGenerator[Result]]) -> None:
+        @functools.wraps(method)
+        def wait(own: HasLoop[Loop], *args: Parameters.args, **kwargs: Parameters.kwargs) -> Iterator[Result]:
+            return own._loop.each(method(own, *args, **kwargs))
+
+        self._method, self._wait = method, wait
+
+    @overload
+    def __get__(self, own: HasLoop[None], owner: type) -> Callable[Parameters, AsyncGenerator[Result]]: ...
+
+    @overload
+    def __get__(self, own: HasLoop[Loop], owner: type) -> Callable[Parameters, Iterator[Result]]: ...
+
+    def __get__(self, own: HasLoop[Any] | None, owner: type) -> Any:
+        if own is None:
+            return self._method
+        return MethodType(self._method if own._loop is None else self._wait, own)
+
+
+Awaited = TypeVar("Awaited")
+Waited = TypeVar("Waited")
+
+
+class either(Generic[Awaited, Waited]):  # noqa: N801 - a decorator
+    """A `call` whose result is of another type by what it is given: how it looks awaited, and waited for."""
+
+    def __init__(self, method: Callable[..., Coroutine[Any, Any, Any]]) -> None:
+        self._call = call(method)
+
+    @overload
+    def __get__(self, own: HasLoop[None], owner: type) -> Awaited: ...
+
+    @overload
+    def __get__(self, own: HasLoop[Loop], owner: type) -> Waited: ...
+
+    def __get__(self, own: HasLoop[Any] | None, owner: type) -> Any:
+        return self._call.__get__(own, owner)  # type: ignore[arg-type]

@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from tocsin.client import requests
 from tocsin.client.api import AT_ONCE, Way
-from tocsin.client.calls import call, context
+from tocsin.client.calls import call, context, either, result_of
 from tocsin.client.connection import Access, Connection, now
-from tocsin.client.consumer import Consumer, EndHandler, Handler, RequestHandler
+from tocsin.client.consumer import Consumer, EndHandler, Handler, Received, RequestHandler
 from tocsin.client.errors import ClientError
 from tocsin.client.json_binding import JsonBinding
 from tocsin.client.leases import Binding, KeptLease, renewed
+from tocsin.client.publishing import AwaitedPublish, WaitedPublish
+from tocsin.client.replies import For, ReplyView, asked_of, named_view, question, reply, view_of
 from tocsin.client.resources import Resources
 from tocsin.client.soap_binding import SoapBinding
 from tocsin.client.values import (
@@ -33,6 +35,8 @@ from tocsin.client.values import (
     topic_of,
     topic_of_space,
 )
+from tocsin.documents.replies import VIEWS, QuestionDocument, ViewDocument
+from tocsin.documents.subscriptions import Page
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import NAMES
 from tocsin.model import paths
@@ -73,8 +77,7 @@ class AnyClient(Resources[Way]):
         if rules.is_soap:
             self._binding = SoapBinding(connection, rules, soap, endpoint)
 
-    @call
-    async def publish(
+    async def _publish(
         self,
         payload: bytes,
         *,
@@ -84,12 +87,16 @@ class AnyClient(Resources[Way]):
         kind: QName | str | None = None,
         message_id: str | None = None,
         content_topic: str = "",
-    ) -> str:
+        reply_type: str | None = None,
+        reply_for: For = "",
+    ) -> "str | ReplyView[Way]":
         """The id under which it was accepted, and is on disk; repeating it with that id is harmless.
 
         `content_topic` is a point of an information space, such as weather:Piscataway,NJ/29/48.9; without a topic it
-        is about the topic named after that space.
+        is about the topic named after that space. With `reply_type`, such as enum:yes,no or int:0..500, whoever gets it
+        can reply, for the time that `reply_for` says: then the result is the view of the replies.
         """
+        asked = asked_of(reply_type, reply_for)
         notification = Notification(
             MessageId(message_id or f"urn:uuid:{uuid.uuid4()}"),
             requests.NOWHERE,
@@ -103,8 +110,34 @@ class AnyClient(Resources[Way]):
             ((CONTENT_TOPIC, content_topic),) if content_topic else (),
             Payload(media_type, payload),
         )
-        await self._binding.publish(notification)
-        return notification.id
+        answer = await self._binding.publish(notification, asked)
+        if asked is None:
+            return notification.id
+        return view_of(answer, self._connection, self._loop, notification.id)
+
+    publish: either[AwaitedPublish, WaitedPublish] = either(_publish)
+
+    def view(self, name: str) -> "ReplyView[Way]":
+        """The view of that id or address of the replies to a publication."""
+        return named_view(self._connection, self._loop, name)
+
+    @call
+    async def views(self) -> Sequence[ViewDocument]:
+        """Of the replies that we asked for."""
+        return (await self._ask(Page[ViewDocument], "GET", VIEWS)).items
+
+    @call
+    async def reply(self, to: Notification | Received | str, value: object) -> None:
+        """Replies, once: to a notification or a request that was received, at an address that one told, or by a token.
+
+        Texts, numbers, true and false, or for a type that is JSON any JSON. Nobody is shown who we are.
+        """
+        await reply(self._connection, _asked_in(to), value)
+
+    @call
+    async def question(self, to: Notification | Received | str) -> QuestionDocument:
+        """What is asked there, and until when."""
+        return await question(self._connection, _asked_in(to))
 
     @call
     async def subscribe(self, consumer: str, **options: Unpack[Options]) -> Lease:
@@ -208,6 +241,7 @@ class AnyClient(Resources[Way]):
         **options: Unpack[Options],
     ) -> AsyncIterator[Lease]:
         """Calls `handler` with each notification for as long as it is open, `received` with each request as it came.
+        What the handler returns is its reply, where one is asked for.
 
         It listens at `host` and `port`, subscribes that (or `address`, where we are behind something), renews when half
         of the lease has passed, and unsubscribes on the way out. A subscription that the broker lost while it could not
@@ -222,8 +256,8 @@ class AnyClient(Resources[Way]):
 
         async def end(told: Ended) -> None:
             kept.over.set()
-            if ended is not None and (answer := ended(told)) is not None:
-                await answer
+            if ended is not None:
+                await result_of(ended, told)
 
         async def noticed(told: Ended) -> None:
             if told.subscription in ("", kept.lease.address):
@@ -233,7 +267,7 @@ class AnyClient(Resources[Way]):
             await end(Ended(self.dialect, kept.lease.address, "", reason))
 
         consumer = Consumer(handler, received=received, ended=noticed, signed_with=signed_with)
-        async with consumer.listening(host, port):
+        async with consumer.replying_by(self._connection).listening(host, port):
             terms = terms_of(address or consumer.url, options)
             requests.check_form(self._rules, terms)
             if self._can_tell_ends() and not terms.end_to:
@@ -280,6 +314,15 @@ class AnyClient(Resources[Way]):
         rules = self._rules
         message = requests.operation(rules, "Subscribe", needs="consumer") if rules.is_soap else None
         return message is not None and requests.has(message, "end_to")
+
+
+def _asked_in(to: Notification | Received | str) -> Notification | str:
+    if not isinstance(to, Received):
+        return to
+    found = [each for each in to.notifications() if each.reply_type]
+    if len(found) != 1:
+        raise ClientError(f"{len(found) or 'no'} notifications of this request ask for a reply; name the one")
+    return found[0]
 
 
 class Client(AnyClient[None]):

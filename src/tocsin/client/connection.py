@@ -1,8 +1,10 @@
 """How a client reaches its broker: address, credentials, trust."""
 
 import base64
+import contextlib
 import os
 import time
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import TypedDict
 
@@ -20,6 +22,7 @@ from tocsin.wire.tls import BadTrust, Trust
 
 LONGEST_ANSWER = 64 << 20  # pages of the API are longer than what a consumer may answer
 _NONCE_BYTES = 16
+_QUIET_SECONDS = 60.0  # without a word from a stream, which says that it is alive four times as often
 
 
 class Access(TypedDict, total=False):
@@ -80,12 +83,29 @@ class Connection:
             self._http = None
 
     async def request(self, method: str, url: str, headers: Pairs = (), body: bytes = b"") -> Answer:
+        return checked(await self._client().request(method, url, headers + self._credentials.headers(), body))
+
+    async def request_elsewhere(self, method: str, url: str, headers: Pairs = (), body: bytes = b"") -> Answer:
+        """At an address that somebody told us: nobody there is shown who we are."""
+        return checked(await self._client().request(method, url, headers, body))
+
+    async def stream(self, url: str) -> AsyncGenerator[bytes]:
+        """The pieces of an answer as they come, until it ends."""
+        headers: Pairs = (("Accept", "text/event-stream"), *self._credentials.headers())
+        async with contextlib.aclosing(self._client().stream(url, headers, patience=_QUIET_SECONDS)) as pieces:
+            async for piece in pieces:
+                if isinstance(piece, Answer):
+                    checked(piece)
+                    return
+                yield piece
+
+    async def post_soap(self, url: str, headers: Pairs, body: bytes) -> Answer:
+        return await self.request("POST", url, headers, self._credentials.signed(body))
+
+    def _client(self) -> HttpClient:
         if self._http is None:
             self._http = HttpClient(max_body=LONGEST_ANSWER, trust=self._trust)
-        return checked(await self._http.request(method, url, headers + self._credentials.headers(), body))
-
-    async def post_soap(self, url: str, headers: Pairs, body: bytes) -> bytes:
-        return (await self.request("POST", url, headers, self._credentials.signed(body))).body
+        return self._http
 
 
 def authorization_headers(user: str = "", password: str = "", token: str = "") -> Pairs:

@@ -6,11 +6,14 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from typing import TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from tocsin.client import calls, notifications
-from tocsin.client.connection import now
-from tocsin.client.errors import BadSignature
+from tocsin.client.connection import Connection, now
+from tocsin.client.errors import BadSignature, ClientError
+from tocsin.client.replies import reply
+from tocsin.client.reply_messages import speaks_soap, spelled
 from tocsin.client.signatures import key_of, verify
 from tocsin.client.values import Ended
 from tocsin.mediation.operations import Reply
@@ -24,6 +27,7 @@ LARGEST = 64 << 20
 _LOG = logging.getLogger("tocsin.client")
 Given = TypeVar("Given")
 _TEXT: Pairs = (("Content-Type", "text/plain; charset=utf-8"),)
+_JSON: Pairs = (("Content-Type", "application/json"),)
 
 
 class Received(Struct, frozen=True):
@@ -40,12 +44,18 @@ class Received(Struct, frozen=True):
         except Refusal:
             return ()
 
+    @property
+    def reply_type(self) -> str:
+        """What its receiver may reply; empty where it asks for no reply."""
+        return next((each.reply_type for each in self.notifications() if each.reply_type), "")
+
     def end(self) -> Ended | None:
         """Not None when it tells that a subscription ended."""
         return notifications.end_of(self.headers, self.body)
 
 
-# What is raised is answered with 500, so that the broker sends it again.
+# What is raised is answered with 500, so that the broker sends it again. What a handler of notifications returns is the
+# reply, where one is asked for.
 Handler = calls.Handler[Notification]
 RequestHandler = calls.Handler[Received]
 EndHandler = calls.Handler[Ended]
@@ -55,9 +65,11 @@ class Consumer:
     """`url` with any path behind it takes notifications, and `handler` is called with each.
 
     An answer of success is given when the handler has returned: what it raised on comes again, and so may what it
-    had; `Notification.id` is the same then. `ended` is called when a subscription ends that nobody ended here, and
-    `received` with every request as it came. With `signed_with`, a secret, only what is signed with it is taken.
-    Requests for consent from `origins` are given it (CloudEvents web hooks 1.0 s4).
+    had; `Notification.id` is the same then. What the handler returns to a notification that asks for a reply, other
+    than None, is the reply: in the answer to CloudEvents and plain JSON, by a message of its own in SOAP. `ended` is
+    called when a subscription ends that nobody ended here, and `received` with every request as it came. With
+    `signed_with`, a secret, only what is signed with it is taken. Requests for consent from `origins` are given it
+    (CloudEvents web hooks 1.0 s4).
     """
 
     def __init__(
@@ -74,6 +86,12 @@ class Consumer:
         if signed_with:
             key_of(signed_with)
         self.url = ""
+        self._own = self._connection = Connection("", {})
+
+    def replying_by(self, connection: Connection) -> "Consumer":
+        """Replies that are messages of their own go by it, to whom it trusts."""
+        self._connection = connection
+        return self
 
     @contextlib.asynccontextmanager
     async def listening(self, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator["Consumer"]:
@@ -85,6 +103,7 @@ class Consumer:
                 yield self
         finally:
             listener.close()
+            await self._own.close()
 
     async def _application(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -104,7 +123,7 @@ class Consumer:
             headers = tuple((str(name, "latin-1"), str(value, "latin-1")) for name, value in scope["headers"])
             if self._secret:
                 verify(self._secret, headers, body, time.time())
-            await self._hear(Received(scope["path"], headers, body))
+            return await self._hear(Received(scope["path"], headers, body))
         except BadSignature as problem:
             return Reply(401, _TEXT, str(problem).encode())
         except Refusal as refusal:
@@ -112,20 +131,41 @@ class Consumer:
         except Exception:
             _LOG.exception("a notification could not be handled; it is answered with 500")
             return Reply(500, _TEXT, b"it could not be handled")
-        return None
 
-    async def _hear(self, received: Received) -> None:
+    async def _hear(self, received: Received) -> Reply | None:
         await _handled(self._received, received)
         if self._handler is None and self._ended is None:
-            return
+            return None
         if (end := received.end()) is not None:
             await _handled(self._ended, end)
-            return
-        if self._handler is not None:
-            for each in notifications.received(received.headers, received.body, now()):
-                await _handled(self._handler, each)
+            return None
+        if self._handler is None:
+            return None
+        found = notifications.received(received.headers, received.body, now())
+        said = [(each, await _handled(self._handler, each)) for each in found]
+        asked = [(each, value) for each, value in said if value is not None and each.reply_type]
+        if len(found) == 1 and asked and not speaks_soap(found[0]):
+            return _answered(*asked[0])
+        for each, value in asked:
+            await self._send(each, value)
+        return None
+
+    async def _send(self, asked: Notification, value: object) -> None:
+        """It is heard all the same: another delivery would make it no better."""
+        try:
+            await reply(self._connection, asked, value)
+        except ClientError as problem:
+            _LOG.warning("the reply to %s does not count: %s", asked.id, problem)
 
 
-async def _handled(handler: calls.Handler[Given] | None, given: Given) -> None:
-    if handler is not None and (answer := handler(given)) is not None:
-        await answer
+def _answered(asked: Notification, value: object) -> Reply | None:
+    try:
+        spelled(asked.reply_type, value)
+        return Reply(200, _JSON, msgspec.json.encode({"reply": value}))
+    except (Refusal, TypeError) as problem:
+        _LOG.warning("the reply to %s does not count: %s", asked.id, problem)
+        return None
+
+
+async def _handled(handler: calls.Handler[Given] | None, given: Given) -> object:
+    return None if handler is None else await calls.result_of(handler, given)

@@ -3,19 +3,25 @@
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 from tocsin.client import filters, notifications, requests
 from tocsin.client.api import below
 from tocsin.client.connection import Connection, now
 from tocsin.client.errors import ClientError
+from tocsin.client.reply_messages import Asked
 from tocsin.client.resources import PullPoints, Registrations, Subscriptions, Topics
 from tocsin.client.values import Lease, PullPoint, Registration, Status, Terms, lease
 from tocsin.documents.pull_points import PULL_POINTS, PullPointDocument, PullPointRequest
 from tocsin.documents.registrations import REGISTRATIONS, RegisterRequest
 from tocsin.documents.subscriptions import SUBSCRIPTIONS, StartRequest, SubscribeRequest, SubscriptionDocument
+from tocsin.flow.thin import as_event
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.rules import Dialect
 from tocsin.model import paths
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
+from tocsin.wire.answer import Answer
 
 _PLACES = {
     "subscriptions": SUBSCRIPTIONS,
@@ -35,9 +41,12 @@ class JsonBinding:
     def address_of(self, name: str, what: str = "subscriptions") -> str:
         return self._connection.broker + below(_PLACES[what], name)
 
-    async def publish(self, notification: Notification) -> None:
+    async def publish(self, notification: Notification, asked: Asked | None = None) -> Answer:
+        if asked is not None:
+            told = as_event(notification) if self._dialect.name == cloudevents.NAME else notification
+            notification = replace(told, attributes=(*told.attributes, *asked.attributes()))
         url, (headers, body) = requests.publication(self._dialect, notification, self._connection.broker)
-        await self._connection.request("POST", url, headers, body)
+        return await self._connection.request("POST", url, headers, body)
 
     async def subscribe(self, terms: Terms) -> Lease:
         if terms.end_to:

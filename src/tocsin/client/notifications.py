@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tocsin.client import reply_messages
 from tocsin.client.errors import ClientError
 from tocsin.client.values import Ended
 from tocsin.markup import xml
@@ -38,10 +39,11 @@ _NOTIFIED_ENDS = frozenset(name for name, (_, end) in _ENDS.items() if end.fact(
 def received(headers: Pairs, body: bytes, when: Instant) -> tuple[Notification, ...]:
     """Refused when it is no notification in any dialect."""
     if is_soap(headers):
-        dialects: Sequence[str] = (event_dialect(open_in_full(body)),)
-    else:
-        kind = dict(headers).get("content-type", "").partition(";")[0].strip().lower()
-        dialects = (EVENT_MEDIA_TYPES[kind],) if kind in EVENT_MEDIA_TYPES else _PLAIN
+        envelope = open_in_full(body)
+        found = normalise(_record(event_dialect(envelope), headers, body, when))
+        return reply_messages.told(found, envelope) if reply_messages.is_told(body) else found
+    kind = dict(headers).get("content-type", "").partition(";")[0].strip().lower()
+    dialects: Sequence[str] = (EVENT_MEDIA_TYPES[kind],) if kind in EVENT_MEDIA_TYPES else _PLAIN
     problem = Refusal("malformed", "it is no notification in any dialect")
     for dialect in dialects:
         try:

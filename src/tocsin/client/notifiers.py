@@ -7,7 +7,9 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from tocsin.client.api import AT_ONCE, JSON, Resource, Way, below, with_query
-from tocsin.client.calls import call
+from tocsin.client.calls import call, either
+from tocsin.client.publishing import AwaitedPublishThrough, WaitedPublishThrough
+from tocsin.client.replies import For, ReplyView, asked_of, named_view
 from tocsin.documents.notifiers import (
     DISSEMINATIONS,
     NOTIFIERS,
@@ -54,8 +56,7 @@ class Notifiers(Resource[Way]):
     async def remove(self, name: str, *, by: str = "") -> None:
         await self._send("DELETE", with_query(below(NOTIFIERS, name), by=by))
 
-    @call
-    async def publish(
+    async def _publish(
         self,
         name: str,
         topic: str,
@@ -65,15 +66,21 @@ class Notifiers(Resource[Way]):
         protocol: str = DEFAULT,
         limit: int | None = None,
         only: Sequence[str] | None = None,
-    ) -> str:
+        reply_type: str | None = None,
+        reply_for: For = "",
+    ) -> "str | ReplyView[Way]":
         """Publish(T, D) through a notifier; returns the id when it is on disk, and `result` tells what became of it.
 
         Text and bytes are sent as they are, anything else as JSON. With `only`, and the protocol `direct`, those are
-        told and nobody else.
+        told and nobody else. With `reply_type` whoever is told can reply, and the result is the view of the replies.
         """
-        told = None if only is None else [*only]
-        request = PublishRequest(topic, *payload_of(data, media_type), protocol, limit, told)
-        return (await self._ask(PublishedDocument, "POST", below(NOTIFIERS, name, "publish"), request)).id
+        told, asked = None if only is None else [*only], asked_of(reply_type, reply_for)
+        replies = ("", "") if asked is None else (asked.type, asked.within)
+        request = PublishRequest(topic, *payload_of(data, media_type), protocol, limit, told, *replies)
+        made = await self._ask(PublishedDocument, "POST", below(NOTIFIERS, name, "publish"), request)
+        return made.id if asked is None else named_view(self._connection, self._loop, made.view, made.id)
+
+    publish: either[AwaitedPublishThrough, WaitedPublishThrough] = either(_publish)
 
     @call
     async def result(self, message: str, *, wait: float = 0.0) -> DisseminationDocument:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from tocsin.client import notifications, requests
 from tocsin.client.connection import Connection, now
 from tocsin.client.errors import ClientError, Unreachable
+from tocsin.client.reply_messages import Asked, asking
 from tocsin.client.values import Lease, PullPoint, Registration, Status, Terms, as_time, lease
 from tocsin.markup import xml
 from tocsin.markup.xml import text_of
@@ -23,6 +24,7 @@ from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint
+from tocsin.wire.answer import Answer
 
 FIRST_LOOK, LAST_LOOK = 0.05, 1.0  # seconds between two, where a dialect cannot wait at the broker
 _REQUEST = "rl"
@@ -61,10 +63,10 @@ class SoapBinding:
     def address_of(self, name: str, what: str = "subscriptions") -> str:
         return f"{self._connection.broker}{paths.BROKER}/{what}/{name}"
 
-    async def publish(self, notification: Notification) -> None:
+    async def publish(self, notification: Notification, asked: Asked | None = None) -> Answer:
         broker = self._connection.broker
         url, (headers, body) = requests.publication(self._dialect, notification, broker, self._version)
-        await self._connection.post_soap(url, headers, body)
+        return await self._connection.post_soap(url, headers, body if asked is None else asking(body, asked))
 
     async def subscribe(self, terms: Terms) -> Lease:
         message = requests.needed(self._dialect, "Subscribe", needs="consumer")
@@ -197,7 +199,7 @@ class SoapBinding:
         """A request of the dialect's own, and the entries of its answer."""
         headers, body = requests.request(self._dialect, message, to, values, self._version)
         url = to if isinstance(to, str) else to.address
-        return _entries(message, await self._connection.post_soap(url, headers, body))
+        return _entries(message, (await self._connection.post_soap(url, headers, body)).body)
 
 
 def _entries(message: Message, body: bytes) -> AnswerEntries:

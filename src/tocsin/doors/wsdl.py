@@ -1,4 +1,4 @@
-"""The broker (`/broker?wsdl`, `/broker?xsd=NAME`) and each notifier, described in WSDL 1.1 for tools."""
+"""The broker (`/broker?wsdl`, `/broker?xsd=NAME`), each notifier, and how to reply, described in WSDL 1.1 for tools."""
 
 import re
 from importlib.resources import files
@@ -7,7 +7,7 @@ from tocsin.markup import xml
 from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.mediation.ws.notifier_messages import HEADERS
-from tocsin.model.paths import BROKER
+from tocsin.model.paths import BROKER, SOAP_REPLIES
 from tocsin.model.refusal import Refusal
 from tocsin.semantics.interest.ino import topic_of_path
 from tocsin.wire.asgi import Scope
@@ -23,6 +23,9 @@ def description(scope: Scope, base_url: str) -> Reply | None:
     """What the query asks for; None when it asks for no description. Tools write it as `?wsdl` and as `?WSDL`."""
     name, _, value = scope.get("query_string", b"").decode("latin-1").partition("=")
     if name.lower() == "wsdl":
+        path: str = scope.get("path", BROKER)
+        if path.startswith(SOAP_REPLIES):
+            return _reply("reply.wsdl", base_url, path)
         return _reply("broker.wsdl", base_url)
     if name.lower() != "xsd":
         return None
@@ -32,9 +35,9 @@ def description(scope: Scope, base_url: str) -> Reply | None:
     return _reply(f"{value}.xsd", base_url)
 
 
-def _reply(name: str, base_url: str) -> Reply:
+def _reply(name: str, base_url: str, path: str = BROKER) -> Reply:
     """Everything it refers to is here too."""
-    address = xml.text(base_url + BROKER).decode()
+    address = xml.text(base_url + path).decode()
     text = _DOCUMENTS[name].replace(_ADDRESS, address)
     here = _LOCATION.sub(lambda found: f'schemaLocation="{address}?xsd={found[1]}"', text)
     return Reply(200, _HEADERS, here.encode())

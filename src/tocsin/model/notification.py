@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from tocsin.model.identity import Instant, MessageId, Node, Pairs
 from tocsin.model.names import QName, Topic
-from tocsin.model.replies import ReplyRequest
+from tocsin.model.replies import REPLY_TYPE, ReplyRequest
 from tocsin.model.subscription import Position
 
 
@@ -42,6 +42,11 @@ class Notification(Struct, frozen=True):
             if key == name:
                 return value
         return None
+
+    @property
+    def reply_type(self) -> str:
+        """What its receivers may reply; empty where it asks for no reply."""
+        return self.attribute(REPLY_TYPE) or ""
 
 
 def came_by(notification: Notification) -> str | None:

@@ -17,6 +17,7 @@ from tocsin.wire.tls import SYSTEM, Trust
 Done = Callable[[Answer], None]
 Timing = tuple[float, float]
 
+_OK = b"200"
 _NEVER = (pycurl.E_URL_MALFORMAT, pycurl.E_UNSUPPORTED_PROTOCOL)
 _NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _BREAK = re.compile(r"[\r\n\0]")
@@ -141,6 +142,21 @@ class Transfer:
             self._multi.opening += 1
             return _Opened(opened)
         return pycurl.SOCKET_BAD
+
+
+class Streaming(Transfer):
+    """One whose answer is told piece by piece, where it is 200; it ends when `tell` says that there is no more room."""
+
+    def __init__(self, *args: Any, tell: Callable[[bytes], bool], **told: Any) -> None:
+        super().__init__(*args, **told)
+        self._tell = tell
+        self.abandoned = False
+
+    def _write(self, data: bytes) -> int:
+        status = next((line for line in reversed(self._lines) if line.startswith(b"HTTP/")), b"")
+        if status.split()[1:2] != [_OK]:
+            return super()._write(data)
+        return len(data) if self._tell(data) else 0
 
 
 def _options(connect_timeout: float, timeout: float) -> list[tuple[int, object]]:

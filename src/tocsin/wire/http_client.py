@@ -4,6 +4,7 @@ Plain posts, which most deliveries are, go a short way of their own; libcurl doe
 """
 
 import asyncio
+from collections.abc import AsyncGenerator
 from functools import partial
 from time import monotonic
 from typing import Any, Protocol
@@ -11,7 +12,7 @@ from typing import Any, Protocol
 from tocsin.model.identity import Pairs
 from tocsin.wire._multi import Multi
 from tocsin.wire._plain import Plain, Unusual
-from tocsin.wire._transfer import Done, Transfer
+from tocsin.wire._transfer import Done, Streaming, Transfer
 from tocsin.wire.addresses import AddressGuard, BadAddress, Lookup, Pin, Resolver, system_lookup
 from tocsin.wire.answer import Answer
 from tocsin.wire.tls import SYSTEM, Trust
@@ -19,6 +20,7 @@ from tocsin.wire.tls import SYSTEM, Trust
 __all__ = ["Answer", "HttpClient"]
 
 _CLOSED = Answer(0, error="the client was closed")
+MOST_PIECES = 1024  # of a stream that wait for who reads it; then the stream is ended
 
 
 class Poster(Protocol):
@@ -54,6 +56,7 @@ class HttpClient:
         self._plain = Plain(self._tell, self._begin, guard, timing, limit=max_body, idle_connections=max_connections)
         self.post = self._plain.post
         self._make = partial(Transfer, self._multi, guard, timing, limit=max_body, trust=trust)
+        self._make_stream = partial(Streaming, self._multi, guard, (connect_timeout, 0.0), limit=max_body, trust=trust)
         self._free: list[Transfer] = []
         self._posts: dict[object, Transfer] = {}
         self._requests: dict[object, Transfer] = {}
@@ -64,6 +67,31 @@ class HttpClient:
         done = partial(_answer, answered)
         self._resolve(url, done, partial(self._request, method, url, headers, body, done))
         return await answered
+
+    async def stream(self, url: str, headers: Pairs = (), *, patience: float) -> AsyncGenerator[bytes | Answer]:
+        """What is answered with 200, piece by piece as it comes, then how it ended; any other answer is told whole.
+
+        It ends too when nothing came for `patience` seconds.
+        """
+        pieces: asyncio.Queue[bytes | Answer] = asyncio.Queue()
+
+        def tell(piece: bytes) -> bool:
+            pieces.put_nowait(piece)
+            return pieces.qsize() < MOST_PIECES
+
+        transfer = self._make_stream(tell=tell)
+        self._resolve(url, pieces.put_nowait, partial(self._stream, transfer, url, headers, pieces.put_nowait))
+        try:
+            piece: bytes | Answer = b""
+            while not isinstance(piece, Answer):
+                try:
+                    async with asyncio.timeout(patience):
+                        piece = await pieces.get()
+                except TimeoutError:
+                    piece = Answer(0, error=f"nothing came for {patience:g} seconds")
+                yield piece
+        finally:
+            self._abandon(transfer)
 
     async def close(self) -> None:
         """What is in flight is answered as failed."""
@@ -139,6 +167,25 @@ class HttpClient:
         transfer.as_method(method, body)
         self._requests[transfer.easy] = transfer
         self._multi.add(transfer.easy)
+
+    def _stream(self, transfer: Streaming, url: str, headers: Pairs, done: Done, pin: Pin) -> None:
+        if transfer.abandoned:
+            return
+        try:
+            transfer.load(url, headers, b"", pin.resolve, done)
+        except BadAddress as error:
+            self._loop.call_soon(done, Answer(0, error=str(error), refused=True))
+            return
+        transfer.as_method("GET", b"")
+        self._requests[transfer.easy] = transfer
+        self._multi.add(transfer.easy)
+
+    def _abandon(self, transfer: Streaming) -> None:
+        transfer.abandoned = True
+        if not self._closed and self._requests.pop(transfer.easy, None) is not None:
+            self._multi.remove(transfer.easy)
+            transfer.answer(0, "")
+            transfer.easy.close()
 
     def _finished(self, easy: Any, code: int, text: str) -> None:
         transfer = self._posts.get(easy)

@@ -1,6 +1,7 @@
 """sdc11073 as an event sink and as an event source, without the medical device around them; its validation is on."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -41,7 +42,7 @@ MADE_METRIC = f"{_METRIC_TAG.namespace}/{_METRIC_TAG.localname}"
 PATHS, PARAMETERS = ConsumerSubscriptionManager, ClientSubscriptionManagerReferenceParams
 Refused = HTTPReturnCodeError
 _WSN = "http://docs.oasis-open.org/wsn/b-2"
-_HOST, _PATH, _PATIENCE = "127.0.0.1", "sdc", 60.0
+_HOST, _PATH, _PATIENCE, _TRIES = "127.0.0.1", "sdc", 60.0, 20
 
 
 def report(name: str, action: str = METRIC) -> "etree._Element":
@@ -238,13 +239,22 @@ class Reporting:
     async def publish(self, event: Event) -> None:
         subscription = self._asking.subscription(action_filter(METRIC))
         subscription.notification_url = f"{self._broker}/broker/publish/{event.topic}"
-        await asyncio.to_thread(subscription.subscribe, 3600)
-        assert subscription.is_subscribed
+        await asyncio.to_thread(_surely_subscribed, subscription)
         await asyncio.to_thread(self._provider.send, etree.fromstring(event.payload))
 
     def close(self) -> None:
         self._asking.close()
         self._provider.close()
+
+
+def _surely_subscribed(subscription: Any) -> None:
+    """Both sides are the package's: where the machine is busy, its server was seen to refuse its own consumer."""
+    for _ in range(_TRIES):
+        subscription.subscribe(3600)
+        if subscription.is_subscribed:
+            return
+        time.sleep(1.0)
+    raise TimeoutError(f"sdc11073 refused its own consumer {_TRIES} times; see its log")
 
 
 class Listening:

@@ -23,7 +23,7 @@ from tocsin.routing.reply.messages import (
     Told,
     relay_of,
 )
-from tocsin.routing.reply.relay import Relay
+from tocsin.routing.reply.relay import Knows, Relay
 from tocsin.runtime.family import HERE, LETTERS, Family, Place
 from tocsin.store.database import Store
 from tocsin.store.machines import Codec, Letter, MachineTables
@@ -51,7 +51,8 @@ def tables_of(store: Store) -> MachineTables:
 
 
 class Harvesters(Family[Harvester | Relay]):
-    """`changed` hears of each view of this node's publishers that changed, once that is on disk."""
+    """`knows` gives the harvester of a view at this node; `changed` hears of each view that did, once that is on disk,
+    and `over` of each that is no more."""
 
     title = "replies"
     begins = (Opened,)
@@ -59,33 +60,33 @@ class Harvesters(Family[Harvester | Relay]):
     def __init__(
         self,
         node: str,
+        knows: Knows,
         changed: Callable[[str], None],
         over: Callable[[str], None],
         *,
         merging: bool,
         retention: int,
     ) -> None:
-        self._node, self._changed, self._over = node, changed, over
+        self._node, self._knows, self._changed, self._over = node, knows, changed, over
         self._merging, self._retention = merging, retention
         self.always = (relay_of(node),)
-        self._here: dict[str, Harvester] = {}
-        self.recalled: list[tuple[Harvester, str, str]] = []  # replies as the store has them, with who gave them
+        self._recalled: list[tuple[Harvester, str, str]] | None = []
 
     def make(self, name: str, rows: Mapping[str, Any]) -> Harvester | Relay | None:
         kind, _, node = name.partition("@")
         if node != self._node:
             return None
         if kind == RELAY:
-            return Relay(node, self.harvester, merging=self._merging)
-        made = self._here[kind] = Harvester(name, rows, merging=self._merging, retention=self._retention)
-        self.recalled += ((made, key[2:], row.value) for key, row in rows.items() if key.startswith(REPLY))
+            return Relay(node, self._knows, merging=self._merging)
+        made = Harvester(name, rows, merging=self._merging, retention=self._retention)
+        if self._recalled is not None:
+            self._recalled += ((made, key[2:], row.value) for key, row in rows.items() if key.startswith(REPLY))
         return made
 
-    def harvester(self, view: str) -> Harvester | None:
-        return self._here.get(view)
-
-    def all(self) -> Sequence[Harvester]:
-        return list(self._here.values())
+    def recalled(self) -> list[tuple[Harvester, str, str]]:
+        """What was replied and by whom, as the store had it at the start; asked for once."""
+        found, self._recalled = self._recalled or [], None
+        return found
 
     def place(self, letter: Letter, machine: Harvester | Relay | None) -> Place | None:
         node = letter.to.partition("@")[2]
@@ -98,9 +99,7 @@ class Harvesters(Family[Harvester | Relay]):
             self._changed(what.view)
 
     def ended(self, name: str) -> None:
-        view = name.partition("@")[0]
-        self._here.pop(view, None)
-        self._over(view)
+        self._over(name.partition("@")[0])
 
     def absent(self, letter: Letter, now: Instant) -> Sequence[Effect]:
         """A view that is over: what comes for it is dropped, as the paper has it (s2.2 step 9)."""

@@ -1,4 +1,4 @@
-"""The replies to publications at this node: what the dispatcher tells of them, what receivers say, what publishers see.
+"""The replies to publications at this node: what the dispatcher tells of them, and what receivers say.
 
 The log has every publication that asks for replies, so its harvester is written a little later, with others; until then
 the engine does not pass over the record, and a crash in between opens it again.
@@ -7,7 +7,7 @@ the engine does not pass over the record, and a crash in between opens it again.
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -32,15 +32,11 @@ from tocsin.routing.reply.messages import (
     Counted,
     Dropped,
     Forwarded,
-    Look,
     NotReached,
     Opened,
     Replied,
-    Terminate,
-    View,
     harvester_of,
 )
-from tocsin.routing.reply.waiting import Met, Until, Wait
 from tocsin.runtime.peers import Way
 from tocsin.runtime.runtime import Runtime
 from tocsin.store.database import Store
@@ -48,8 +44,8 @@ from tocsin.store.machines import Letter
 from tocsin.wire.answer import Answer
 
 MAILBOXES, SPREAD = "mailboxes", "dissemination"  # sources of forwarding, besides the engine
-LOOK_SECONDS = 1.0  # between two looks at the nodes behind, while somebody waits
 FORGET_SECONDS = 60.0
+OPENING_SECONDS = 10.0
 FLUSH_SECONDS = 0.1  # that new harvesters wait for others to be written with
 _KEPT = 86_400 * SECOND  # ids of letters
 _decode_reply = msgspec.json.Decoder(dict[str, Any]).decode
@@ -76,19 +72,15 @@ class Harvests:
         now: Callable[[], Instant],
         report: Callable[[str], None],
     ) -> None:
-        self._base_url, self._node, self._settings, self._now = base_url, node, settings, now
-        self.asking = Asking(base_url, key, settings, lambda: self._roots)
-        self._roots = 0
-        self._family = Harvesters(
-            base_url,
-            self._changed,
-            self._over,
-            merging=settings.merge,
-            retention=round(settings.retention * SECOND),
-        )
-        self.runtime = Runtime(self._family, tables_of(store), now, report, way)
+        self._base_url, self._node, self.now = base_url, node, now
+        self._roots: set[str] = set()
+        self.asking = Asking(base_url, key, settings, lambda: len(self._roots))
+        retention = round(settings.retention * SECOND)
+        family = Harvesters(base_url, self.find, self._changed, self._over, merging=settings.merge, retention=retention)
+        self.runtime = Runtime(family, tables_of(store), now, report, way)
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
-        self._closing = False
+        self.closing = False
+        self._ahead: set[str] = set()  # views of records that are told of before they are on disk
         self.by_place: dict[Place, Open] = {}
         self._places: defaultdict[str, list[Place]] = defaultdict(list)
         self._watched: dict[Place, str] = {}  # records that Spark has not matched yet
@@ -97,9 +89,7 @@ class Harvests:
         self._unwritten: dict[str, int] = {}  # views whose harvester is on its way to the disk, by their record
         self._opening: list[tuple[str, Opened | NotReached]] = []
         self._flushing: asyncio.TimerHandle | None = None
-        self._looked: dict[str, int] = {}
-        self._replied: list[Outcome] = []
-        self._resume()
+        self._replied = self._resumed(family)
 
     # The life of the service
 
@@ -107,7 +97,7 @@ class Harvests:
         self.runtime.start()
 
     def stop_waiting(self) -> None:
-        self._closing = True
+        self.closing = True
         for view in list(self._waiting):
             self._wake(view)
 
@@ -119,20 +109,26 @@ class Harvests:
         await self.runtime.close()
 
     async def forget(self) -> None:
-        await self.runtime.take([Expire(Instant(self._now() - _KEPT))])
+        await self.runtime.take([Expire(Instant(self.now() - _KEPT))])
 
-    def _resume(self) -> None:
-        """As the store has them. What was replied is told to the history once more: it knows repeats."""
-        for harvester in self._family.all():
-            self._roots += harvester.is_root
-            for source in harvester.sources():
-                if source.at >= 0:
-                    self._remember((source.at, source.index), Open(harvester.view_id, source.receiver))
+    def _resumed(self, family: Harvesters) -> list[Outcome]:
+        """As the store has them: what was replied is told to the history once more, which knows repeats."""
+        for harvester in self.all():
+            if harvester.is_root:
+                self._roots.add(harvester.view_id)
+            places = [(each.at, each.index) for each in harvester.sources() if each.at >= 0]
+            for place, source in zip(places, (each for each in harvester.sources() if each.at >= 0), strict=True):
+                self._remember(place, Open(harvester.view_id, source.receiver))
             if not harvester.is_forwarded:
-                places = ((each.at, each.index) for each in harvester.sources() if each.at >= 0)
                 self._watched |= dict.fromkeys(places, harvester.view_id)
-        self._replied = [self._outcome(*each) for each in self._family.recalled]
-        self._family.recalled.clear()
+        return [self._outcome(*each) for each in family.recalled()]
+
+    def find(self, view: str) -> Harvester | None:
+        found = self.runtime.machines.get(harvester_of(view, self._base_url))
+        return found if isinstance(found, Harvester) else None
+
+    def all(self) -> list[Harvester]:
+        return [each for each in self.runtime.machines.values() if isinstance(each, Harvester)]
 
     def _remember(self, place: Place, found: Open) -> None:
         self.by_place[place] = found
@@ -148,6 +144,9 @@ class Harvests:
         if receiver:
             count, source = min(1, count), f"@{receiver}"
         self._gathered[place] = Forwarded(count, children, complete, source, *place, receiver)
+        if notification.reply is not None and self.find(notification.reply.view) is None:
+            self.by_place[place] = Open(notification.reply.view, receiver)
+            self._ahead.add(notification.reply.view)
 
     def follow(self, mailboxes: Mailboxes) -> Callable[[Arrival], None]:
         """Hears of a record that is in the log and was matched by the engine, where it does that itself.
@@ -182,9 +181,12 @@ class Harvests:
             tuple(told),
             spread=bool(service),
         )
-        if self._family.harvester(request.view) is None and request.view not in self._unwritten:
+        if self.find(request.view) is None and request.view not in self._unwritten:
             self._unwritten[request.view] = arrived.offset
-            self._roots += not request.path
+            if not request.path:
+                self._roots.add(request.view)
+        self._ahead.discard(request.view)
+        self._wake(request.view)
         name = harvester_of(request.view, self._base_url)
         self._opening.append((name, opened))
         if missing:
@@ -201,12 +203,31 @@ class Harvests:
         for name, message in opening:
             self.runtime.post(name, message)
 
-    async def _known(self, view: str) -> Harvester | None:
-        """Also one that is just being opened."""
+    async def known(self, view: str) -> Harvester | None:
+        """Also one that is just being opened, or whose record is not on disk yet (direct delivery)."""
+        if view in self._ahead:
+            with self.listening(view) as opened, contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(opened.wait(), OPENING_SECONDS)
         if view in self._unwritten:
             self._flush()
             await self.runtime.take([])
-        return self._family.harvester(view)
+        return self.find(view)
+
+    @contextlib.contextmanager
+    def listening(self, view: str) -> Iterator[asyncio.Event]:
+        """Set whenever the view changes."""
+        changed = asyncio.Event()
+        self._waiting[view].add(changed)
+        try:
+            yield changed
+        finally:
+            self._waiting[view].discard(changed)
+            if not self._waiting[view]:
+                del self._waiting[view]
+
+    def letter(self, view: str, message: object) -> Letter:
+        """To the harvester of a view at this node."""
+        return Letter(harvester_of(view, self._base_url), message)
 
     def offered(self, delivery: Delivery) -> None:
         """By Spark, of what it matched: who it is for is seen as it passes (paper 001 s5.1)."""
@@ -276,7 +297,7 @@ class Harvests:
 
     async def _reply_in_answer(self, view: str, receiver: str, body: bytes) -> None:
         """Nobody waits for what comes of it."""
-        harvester = await self._known(view)
+        harvester = await self.known(view)
         if harvester is None or harvester.head is None:
             return
         with contextlib.suppress(msgspec.DecodeError, Refusal):
@@ -286,22 +307,21 @@ class Harvests:
                 await self._reply(harvester, receiver, value)
 
     async def _reply(self, harvester: Harvester, receiver: str, value: str) -> None:
-        name = harvester_of(harvester.view_id, self._base_url)
-        match await self.runtime.take([Letter(name, Replied(receiver, value))]):
+        match await self.runtime.take([self.letter(harvester.view_id, Replied(receiver, value))]):
             case [Counted()]:
                 self._replied.append(self._outcome(harvester, receiver, value))
             case [Dropped("second")]:
                 raise Refusal("over", "this receiver has replied before; one reply counts")
             case _:
-                raise _is_over()
+                raise is_over()
 
     async def _proven(self, text: str) -> tuple[Harvester, str]:
         token: Token | None = read_token(text)
         if token is None:
             raise Refusal("unknown-name", f"{text[:80]!r} is no token of a notification that asks for a reply")
-        harvester = await self._known(token.view)
+        harvester = await self.known(token.view)
         if harvester is None or harvester.head is None:
-            raise _is_over()
+            raise is_over()
         if not is_proven(token, harvester.head.opened.request.secret):
             raise Refusal("not-proven", "this token was not made here; reply with the one of the notification")
         return harvester, token.receiver
@@ -311,121 +331,27 @@ class Harvests:
         at, index = next(((each.at, each.index) for each in harvester.sources() if each.at >= 0), (0, 0))
         message = MessageId("" if opened is None else opened.message)
         match = Match(message, SubscriptionId(receiver))
-        return Outcome(match, Position(self._node, at), index, self._now(), "replied", 0, value)
+        return Outcome(match, Position(self._node, at), index, self.now(), "replied", 0, value)
 
-    # What publishers do
-
-    def views(self, caller: Caller) -> list[View]:
-        """The caller's own that are still to be seen."""
-        roots = [each for each in self._family.all() if each.head is not None and each.is_root]
-        return [each.view() for each in roots if self._may_see(caller, each)]
-
-    async def view(self, caller: Caller, name: str, *, look: float = 0.0) -> View:
-        """As far as it is known here; with `look`, those behind are asked, and waited for so many seconds."""
-        harvester = await self._own(caller, name)
-        if look:
-            await self._look(harvester, look)
-        return harvester.view()
-
-    async def wait(self, caller: Caller, name: str, until: Until) -> tuple[View, Met]:
-        """Until one of its conditions holds, and which."""
-        wait, met = Wait(until, self._now()), None
-        async for view in self.watch(caller, name, wait.next_look):
-            met = "ended" if self._closing else wait.met(view, self._now())
-            if met is not None:
-                return view, met
-        raise _is_over()
-
-    async def watch(
-        self, caller: Caller, name: str, patience: Callable[[Instant], float] = lambda _: 15.0
-    ) -> AsyncIterator[View]:
-        """It, and again whenever it changed, or so many seconds passed."""
-        harvester = await self._own(caller, name)
-        looking = asyncio.create_task(self._keep_looking(harvester))
-        try:
-            with self._listening(name) as changed:
-                while True:
-                    changed.clear()
-                    yield harvester.view()
-                    if self._closing or self._family.harvester(name) is not harvester:
-                        return
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(changed.wait(), patience(self._now()))
-        finally:
-            looking.cancel()
-
-    @contextlib.contextmanager
-    def _listening(self, view: str) -> Iterator[asyncio.Event]:
-        """Set whenever the view changes."""
-        changed = asyncio.Event()
-        self._waiting[view].add(changed)
-        try:
-            yield changed
-        finally:
-            self._waiting[view].discard(changed)
-            if not self._waiting[view]:
-                del self._waiting[view]
-
-    async def terminate(self, caller: Caller, name: str, grace: float) -> View:
-        """What comes later does not count; those behind are waited for so many seconds."""
-        await self._own(caller, name)
-        await self.runtime.take([Letter(harvester_of(name, self._base_url), Terminate(round(grace * SECOND)))])
-        async for view in self.watch(caller, name):
-            if view.ended or self._closing:
-                return view
-        raise _is_over()
+    # What is told of messages that notifiers spread
 
     async def begin(self, caller: Caller, request: ReplyRequest, message: str, topic: str) -> None:
         """A message that notifiers spread: who gets it is known by what becomes of it."""
         opened = Opened(request, caller.name, topic, message, (SPREAD,), spread=True)
-        self._roots += 1
-        await self.runtime.take([Letter(harvester_of(request.view, self._base_url), opened, fresh=True)])
+        self._roots.add(request.view)
+        await self.runtime.take([msgspec.structs.replace(self.letter(request.view, opened), fresh=True)])
 
     def reached(self, view: str, receivers: int, *, complete: bool) -> None:
         """So many services a message has reached by now."""
-        harvester = self._family.harvester(view)
+        harvester = self.find(view)
         said = Forwarded(receivers, (), complete, SPREAD)
         if harvester is not None and said not in harvester.sources():
             self.runtime.post(harvester_of(view, self._base_url), said)
 
     def spreading(self) -> list[tuple[str, str]]:
         """Views of messages that notifiers may still be spreading, with the messages."""
-        heads = [(each.view_id, each) for each in self._family.all() if each.is_root and not each.is_forwarded]
+        heads = [(each.view_id, each) for each in self.all() if each.is_root and not each.is_forwarded]
         return [(view, each.head.opened.message) for view, each in heads if each.head and each.head.opened.spread]
-
-    async def _own(self, caller: Caller, name: str) -> Harvester:
-        found = await self._known(name)
-        if found is None or found.head is None or not found.is_root:
-            raise Refusal("unknown-name", f"there is no view {name[:80]!r} here, or it is no longer kept")
-        if not self._may_see(caller, found):
-            raise caller.may_not("see the replies to a publication of another")
-        return found
-
-    def _may_see(self, caller: Caller, harvester: Harvester) -> bool:
-        assert harvester.head is not None
-        return caller.manages_everything() or (caller.name is not None and caller.name == harvester.head.opened.owner)
-
-    async def _keep_looking(self, harvester: Harvester) -> None:
-        """Those behind are asked again and again, while anything is to come from them."""
-        while True:
-            if harvester.children:
-                await self._ask_to_look(harvester, LOOK_SECONDS)
-            await asyncio.sleep(LOOK_SECONDS)
-
-    async def _look(self, harvester: Harvester, seconds: float) -> None:
-        with self._listening(harvester.view_id) as changed, contextlib.suppress(TimeoutError):
-            await self._ask_to_look(harvester, seconds)
-            async with asyncio.timeout(seconds):
-                while harvester.is_looking and not self._closing:
-                    await changed.wait()
-                    changed.clear()
-
-    async def _ask_to_look(self, harvester: Harvester, seconds: float) -> None:
-        view = harvester.view_id
-        number = self._looked[view] = max(self._looked.get(view, 0) + 1, self._now() // 1_000_000)
-        look = Look(number, round(seconds * SECOND))
-        with contextlib.suppress(Refusal):
-            await self.runtime.take([Letter(harvester_of(view, self._base_url), look)])
 
     # What the runtime tells
 
@@ -437,9 +363,8 @@ class Harvests:
         for place in self._places.pop(view, ()):
             self.by_place.pop(place, None)
             self._watched.pop(place, None)
-        self._looked.pop(view, None)
         self._unwritten.pop(view, None)
-        self._roots = sum(each.is_root for each in self._family.all()) if self._roots else 0
+        self._roots.discard(view)
         self._wake(view)
 
     def _wake(self, view: str) -> None:
@@ -447,5 +372,5 @@ class Harvests:
             each.set()
 
 
-def _is_over() -> Refusal:
+def is_over() -> Refusal:
     return Refusal("over", "the publication is not known here, or its view has ended: the reply comes too late")

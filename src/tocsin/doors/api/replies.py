@@ -49,7 +49,7 @@ def _rate(name: str, value: str) -> float:
 
 @views.get(says="The views of the replies that the caller asked for")
 def list_views(node: Node, caller: Caller) -> Page[d.ViewDocument]:
-    return Page([d.ViewDocument.of(each) for each in node.harvests.views(caller)], None)
+    return Page([d.ViewDocument.of(each) for each in node.views.all(caller)], None)
 
 
 @views.get("/{id}", says="The replies to a publication; with ?wait, once one of the conditions holds")
@@ -66,22 +66,22 @@ async def get_view(
     look: Annotated[float, Query("How long other nodes are asked for what they have, without waiting", seconds)] = 0.0,
 ) -> Answer[d.ViewDocument]:
     if not wait:
-        return Answer(d.ViewDocument.of(await node.harvests.view(caller, id, look=look)), _ONCE)
+        return Answer(d.ViewDocument.of(await node.views.get(caller, id, look=look)), _ONCE)
     until = Until(all, fraction, count, quiet, min(wait, LONGEST_WAIT))
-    view, met = await while_connected(request.receive, node.harvests.wait(caller, id, until))
+    view, met = await while_connected(request.receive, node.views.wait(caller, id, until))
     return Answer(d.ViewDocument.of(view, met), _ONCE)
 
 
 @views.get("/{id}/stream", says="Server-Sent Events: the view, again whenever it changes", returns=STREAM, head=False)
 async def stream_view(node: Node, caller: Caller, id: Name) -> EventStream:
-    await node.harvests.view(caller, id)
+    await node.views.get(caller, id)
     return EventStream(_changes(node, caller, id))
 
 
 async def _changes(node: Node, caller: Caller, id: str) -> AsyncIterator[bytes]:
     """A burst of replies is one event."""
     last: d.ViewDocument | None = None
-    async for view in node.harvests.watch(caller, id):
+    async for view in node.views.watch(caller, id):
         shown = d.ViewDocument.of(view)
         yield b":\n\n" if shown == last else data(msgspec.json.encode(shown))
         last = shown
@@ -97,7 +97,7 @@ async def terminate_view(
     id: Name,
     grace: Annotated[float, Query("How long other nodes are waited for; 2s", seconds)] = _USUAL_GRACE,
 ) -> d.ViewDocument:
-    return d.ViewDocument.of(await node.harvests.terminate(caller, id, grace))
+    return d.ViewDocument.of(await node.views.terminate(caller, id, grace))
 
 
 @replies.get("/{token}", says="What is asked of the receiver of a notification", public=True)

@@ -45,6 +45,9 @@ class Process(Struct, frozen=True):
         said = self._ask(method, path, body, {"Content-Type": "application/json"} if body else None)
         return json.decode(said, type=kind) if said else None
 
+    def post(self, path: str, body: bytes, headers: dict[str, str]) -> None:
+        self._ask("POST", path, body, headers)
+
     def subscribe(self, consumer: str) -> None:
         url = f"http://127.0.0.1:{self.port}/broker"
         headers, body = request(wsn_1_3.DIALECT, wsn_1_3.SUBSCRIBE, url, {"consumer": Endpoint(consumer)})

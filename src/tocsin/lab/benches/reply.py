@@ -1,16 +1,23 @@
 """Replies: how many a node counts and merges for each second of its processor, against the least that could be done."""
 
+import asyncio
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from time import thread_time_ns
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
 from tocsin.broker.reply.family import MESSAGES
-from tocsin.lab.bench import Result, Timing, against_rival, benchmark, race, side_by_side
+from tocsin.lab.bench import Result, Timing, against_rival, alone, benchmark, race, side_by_side
 from tocsin.lab.benches import _asking
+from tocsin.lab.benches._receivers import Poster, receivers, reply_to
+from tocsin.lab.benches._stage import Process, stage
 from tocsin.model.histogram import Histogram
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.replies import ReplyRequest
@@ -19,6 +26,7 @@ from tocsin.routing.reply.messages import Forwarded, Opened, Passed, Replied, Re
 from tocsin.routing.reply.relay import Relay
 from tocsin.routing.reply.weights import VIEW, node_name, receiver_name
 
+CONNECTIONS = 16
 ASKED = 300_000  # replies per CPU-second of a merging machine
 NOW, UNTIL = Instant(0), Instant(3600 * SECOND)
 REPLIES, REPORTS = "replies per CPU-s", "reports per CPU-s"
@@ -40,15 +48,20 @@ class Sizes(Struct, frozen=True):
     addresses: int = 10
     rounds: int = 25
     publications: int = 600
+    receivers: int = 2_000
 
 
-@benchmark("reply", "replies counted and reports merged per CPU-second, against plain dicts", choices=Sizes)
+@benchmark(
+    "reply", "Replies: what asking costs, what is counted and merged per CPU-second, what doors take", choices=Sizes
+)
 def measure(seed: int, sizes: Sizes) -> Iterable[Result]:
     yield from counting(seed, sizes)
     yield from merging(seed, sizes)
     yield from passing(seed, sizes)
     if sizes.publications:
         yield from _asking.results(seed, _asking.Sizes(messages=sizes.publications))
+    if sizes.receivers:
+        yield from doors(sizes)
 
 
 class Batch:
@@ -138,6 +151,43 @@ def passing(seed: int, sizes: Sizes) -> Iterator[Result]:
     batches = {"ours": Batch(bodies, relaying), PLAIN_PASSED: Batch(bodies, plain_passing)}
     timings, details = raced(batches, sizes.rounds), {"replies": sizes.replies, "addresses": sizes.addresses}
     yield per_second("one that is passed on, at a node between", timings, PLAIN_PASSED, sizes.replies, REPLIES, details)
+
+
+def doors(sizes: Sizes) -> Iterator[Result]:
+    """What a node takes at its door: replies by POST, each on disk before it is answered."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-bench-") as folder, stage(Path(folder)) as set_up:
+        cpu, seconds = asyncio.run(_replied_at_the_door(set_up.broker, sizes.receivers))
+    details = {"receivers": sizes.receivers, "connections": CONNECTIONS}
+    yield alone("replies at the door, each durable", sizes.receivers / cpu, REPLIES, sizes=details)
+    yield alone("replies at the door, each durable", sizes.receivers / seconds, "replies per second", sizes=details)
+
+
+async def _replied_at_the_door(broker: Process, count: int) -> tuple[float, float]:
+    tokens, all_told = list[str](), asyncio.Event()
+
+    async def heard(path: str, body: bytes) -> bytes:
+        del path
+        tokens.append(urlsplit(reply_to(body)).path)
+        if len(tokens) == count:
+            all_told.set()
+        return b""
+
+    async with receivers(heard) as port:
+        for number in range(count):
+            asked = {"consumer": f"http://127.0.0.1:{port}/{number}", "topic": "t"}
+            await asyncio.to_thread(broker.ask, "POST", "/api/subscriptions", asked)
+        poster = Poster(broker.url, CONNECTIONS)
+        await poster.open()
+        event = {"specversion": "1.0", "id": "1", "source": "/b", "type": "t", "subject": "t", "replytype": "int"}
+        headers = {"Content-Type": "application/cloudevents+json"}
+        await asyncio.to_thread(broker.post, "/events", msgspec.json.encode(event), headers)
+        await all_told.wait()
+        begun, started_at = broker.cpu_seconds(), time.monotonic()
+        said = await asyncio.gather(*(poster.post(each, b'{"value": %d}' % at) for at, each in enumerate(tokens)))
+        assert set(said) == {204}, "all count"
+        used = broker.cpu_seconds() - begun, time.monotonic() - started_at
+        poster.close()
+        return used
 
 
 def opened(*, receivers: int = 0, children: int = 0, root: bool = False) -> Harvester:

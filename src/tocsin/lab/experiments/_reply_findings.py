@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tocsin.lab.experiment import Cell, Columns, Findings, Rows
 from tocsin.lab.experiments._reply_points import BRANCHINGS, Point
+from tocsin.lab.experiments._reply_processes import Measured
 from tocsin.lab.experiments._reply_trees import Classed
 from tocsin.routing.reply import costs
 from tocsin.routing.reply.trees import FullTree
@@ -210,6 +211,19 @@ def _where_straight_is_quicker(timed: Sequence[Timed]) -> str:
             quicker[each.besides] = max(quicker[each.besides], each.tree.receivers)
     said = (f"{count:,} with {besides:g} µs besides" for besides, count in quicker.items() if count)
     return f"Few replies are quicker straight, by one way instead of h: up to {', '.join(said) or 'none'} here."
+
+
+def real_times(found: Sequence[Measured]) -> Findings:
+    columns: Columns = {
+        "|R|": "receivers", "replies go": "way", "told ms": "told", "replied ms": "replied", "replied / told": "ratio",
+    }  # fmt: skip
+    return Findings.of(
+        "Reply time over processes: seven nodes in a binary tree, published at a leaf",
+        found,
+        columns,
+        "Receivers are one process, the publisher's own server too where replies go straight to it; all nodes share"
+        " this machine, so that what one saves another can use. Merged replies are on disk at each node they pass.",
+    )
 
 
 def constants(paces: Paces) -> Findings:

@@ -10,6 +10,7 @@ from tocsin.lab.experiments import _reply_findings as _findings
 from tocsin.lab.experiments._reply_findings import Timed, largest
 from tocsin.lab.experiments._reply_paces import measured_paces
 from tocsin.lab.experiments._reply_points import BRANCHINGS, Point, heights, points, tasks
+from tocsin.lab.experiments._reply_processes import measured
 from tocsin.lab.experiments._reply_trees import classed
 from tocsin.routing.reply import costs
 from tocsin.routing.reply.trees import FullTree
@@ -28,13 +29,14 @@ _TIMED_COLOURS = {"dispatcher": 0, "message": 2, "naive": 3}
 
 class Choices(Struct, frozen=True):
     """The most receivers; values where |P| is small; processes that work side by side, none for this one alone; the way
-    between two nodes in milliseconds; trees of each kind that are classed."""
+    between two nodes in milliseconds; trees of each kind that are classed; receivers over seven real nodes, if any."""
 
     receivers: int = 1_000_000
     few: int = 10
     workers: int = 2
     link_ms: float = 1.0
     trees: int = 100
+    real: int = 1_000
 
 
 @experiment("reply", "Reply Table 1 by measurement; averages; reply time; which trees keep to a plan", choices=Choices)
@@ -45,6 +47,8 @@ def reply(seed: int, progress: Progress, choices: Choices) -> Outcome:
     timed = [_timed(tree, besides, choices, paces) for besides in BESIDES for tree in trees]
     progress("trees, classed")
     kinds = list(classed(choices.trees, seed))
+    progress("seven nodes, in processes of their own")
+    real = measured(choices.real) if choices.real else []
     found = points(tasks(choices.receivers, choices.few, seed), choices.workers, progress)
     return Outcome(
         (
@@ -52,6 +56,7 @@ def reply(seed: int, progress: Progress, choices: Choices) -> Outcome:
             *(each for branching in BRANCHINGS for each in _findings.table_1(found, branching)),
             _findings.averages(found),
             _findings.times(timed, choices.link_ms),
+            *([_findings.real_times(real)] if real else []),
             _findings.constants(paces),
             _findings.classes(kinds),
         ),

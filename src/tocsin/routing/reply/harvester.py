@@ -48,7 +48,8 @@ _COUNTED, _SECOND, _ENDED = Answer(Counted()), Answer(Dropped("second")), Answer
 
 
 class Head(Struct, frozen=True):
-    """What is remembered of the publication itself; `ending` is until when those behind are waited for."""
+    """What is remembered of the publication itself; `ending` is until when those behind are waited for, or when it
+    ended."""
 
     opened: Opened
     ended: How = ""
@@ -143,6 +144,11 @@ class Harvester:
     @property
     def is_looking(self) -> bool:
         return self._looking is not None
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more is to come from other nodes."""
+        return bool(self._open)
 
     def sources(self) -> Iterable[Forwarded]:
         return self._sources.values()
@@ -410,15 +416,15 @@ class Harvester:
         if self.merges and (self._has_all() and not self.is_root):
             return self._finish()
         if head.ending is not None and (not self._open or now >= head.ending):
-            return effects + self._end(head) if self.is_root else self._finish()
+            return effects + self._end(head, now) if self.is_root else self._finish()
         if self._looking is not None and (not self._looking.waiting or now >= self._looking.until):
             self._looking = None
             if not self.is_root:
                 effects.append(upward(self.view_id, head.opened.request.path, Reported(self.node, self.report())))
         return effects + self._tick()
 
-    def _end(self, head: Head) -> list[Effect]:
-        self._looking, self.head = None, replace(head, ended=head.how, ending=None)
+    def _end(self, head: Head, now: Instant) -> list[Effect]:
+        self._looking, self.head = None, replace(head, ended=head.how, ending=now)
         return [Remember(HEAD, self.head), *self._tick()]
 
     def _finish(self) -> list[Effect]:
@@ -445,7 +451,7 @@ class Harvester:
         """What is next to be woken for."""
         assert self.head is not None
         if self.head.ended:
-            return Instant(self.head.opened.request.until + self._retention)
+            return Instant((self.head.ending or 0) + self._retention)
         ends = self._ends() if self.head.ending is None else self.head.ending
         return ends if self._looking is None else min(ends, self._looking.until)
 
