@@ -91,7 +91,7 @@ def test_what_is_asked_wrongly_is_told(words: tuple[str, ...], said: str) -> Non
 def test_a_plan_has_mean_and_peak_of_both() -> None:
     said = planned()
     merging, passing = (said["algorithms"][name] for name in ("dispatcher", "message"))
-    assert merging["traffic"]["edge"]["messages"] == {"mean": 10, "peak": 2}
+    assert merging["traffic"]["edge"]["messages"] == {"mean": 10, "peak": 2, "total": 10}
     assert merging["traffic"]["node"]["entries"]["peak"] == 2 * 3 * 6
     assert passing["traffic"]["node"]["messages"]["peak"] == 2 * 81, "m |R|: it never merges"
     assert passing["storage"]["entries"]["peak"] == 2 * 6
@@ -102,7 +102,7 @@ def test_a_plan_has_mean_and_peak_of_both() -> None:
 def test_a_plan_for_people() -> None:
     lines = inside("reply", "plan", *RESERVED).stderr.splitlines()
     row = next(line for line in lines if line.startswith("into a node: messages"))
-    assert row.split()[-4:] == ["30", "6", "81", "162"]
+    assert row.split()[-6:] == ["30", "6", "30", "81", "162", "227"]
     assert any("log² |R|" in line for line in lines)
 
 

@@ -156,3 +156,15 @@ def test_it_tells_how_far_it_is() -> None:
     told: list[int] = []
     harvest(Setting(FullTree(10, 4), 7, 1.0), told.append)
     assert told == [10_000]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", PARTS)
+def test_a_large_tree_is_counted_alike(part: float) -> None:
+    tree = FullTree(2, 16)
+    found = harvest(Setting(tree, 1000, part))
+    assert found.view.histogram.total == tree.receivers
+    assert found.view.outstanding == 0
+    least, most = tree.edges, tree.receivers * tree.height
+    assert found.reply_messages == {0.0: least, 1.0: most}.get(part, found.reply_messages)
+    assert least <= found.reply_messages <= most

@@ -26,7 +26,8 @@ from tocsin.routing.reply.trees import Fit, FullTree, fit, fit_of_full
 
 MOST_NAMED = 10
 MOST_RECEIVERS = 10**18
-TITLES: dict[Algorithm, str] = {"dispatcher": "dispatcher-stateful", "message": "message-stateful"}
+TITLES: dict[Algorithm, str] = {"dispatcher": "dispatcher", "message": "message"}
+WHAT = {"mean": "mean", "peak": "own peak", "total": "to reserve"}
 Plans = Mapping[Algorithm, Plan]
 _DIMENSIONS = re.compile(r"(\d{1,9})x(\d{1,3})")
 
@@ -103,15 +104,15 @@ def _show(reserved: FullTree, load: Load, plans: Plans) -> None:
         f" {counted(load.values, 'value')} to reply with; {counted(reserved.receivers, 'receiver')}, {reserved.height}"
         f" edges from the publisher's node, {reserved.branching:,} behind each node. All of them reply."
     )
-    titles = ["", *(f"{title}, {what}" for title in TITLES.values() for what in ("mean", "peak"))]
-    show_whole(table(titles, _rows(plans), right=range(1, 5)))
+    titles = ["", *(f"{title}, {what}" for title in TITLES.values() for what in WHAT.values())]
+    show_whole(table(titles, _rows(plans), right=range(1, len(titles))))
     for line in _words(reserved, load):
         say(line)
 
 
 def _rows(plans: Plans) -> Iterator[list[str]]:
     def row(name: str, of: Mapping[Algorithm, Need]) -> list[str]:
-        return [name, *(_number(each) for need in of.values() for each in (need.mean, need.peak))]
+        return [name, *(_number(getattr(need, what)) for need in of.values() for what in WHAT)]
 
     for place, title in (("edge", "over a link"), ("node", "into a node")):
         for unit in ("messages", "entries", "bytes"):
@@ -121,8 +122,9 @@ def _rows(plans: Plans) -> Iterator[list[str]]:
 
 
 def _words(reserved: FullTree, load: Load) -> Iterator[str]:
-    yield "mean: of all links and nodes, for all publications. peak: at the node of one publisher, for its own; what"
-    yield "others publish comes on top, as in the mean."
+    yield "dispatcher: every node merges replies, and keeps state; message: none but the publisher's does."
+    yield "mean: of all links and nodes, for all publications. own peak: at the node of one publisher, for its own."
+    yield "to reserve: at such a node for its own and for what others publish; at any other the mean is enough."
     yield (
         f"An entry is a value with its count ({entry_bytes(load.values, reserved.receivers):.1f} bytes here), or an"
         f" address of a path ({address_bytes()} bytes). With each receiver's reply the last node keeps who it was."

@@ -113,3 +113,5 @@ def test_more_publications_need_more() -> None:
     one, ten = (plan("message", FullTree(2, 6), Load(n, m, 5)) for n, m in ((1, 1), (10, 3)))
     assert ten.edge.bytes.mean == pytest.approx(10 * one.edge.bytes.mean)
     assert ten.stored_bytes.peak == pytest.approx(3 * one.stored_bytes.peak)
+    own, others = 3 * one.node.bytes.peak, 7 * one.node.bytes.mean
+    assert ten.node.bytes.total == pytest.approx(own + others)

@@ -137,6 +137,4 @@ def _time_panel(timed: Sequence[Timed], besides: float) -> Panel:
         ]
         for name in ("dispatcher", "message", "naive")
     }
-    return Panel(
-        f"{besides:g} µs a message besides its step", "receivers", "ratio", lines, _COLOURS | {"dispatcher": 0}
-    )
+    return Panel(f"{besides:g} µs a message besides its step", "receivers", "ratio", lines, _TIMED_COLOURS)

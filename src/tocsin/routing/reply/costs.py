@@ -150,10 +150,12 @@ def address_bytes() -> int:
 
 
 class Need(Struct, frozen=True):
-    """`mean` is over all nodes or edges, for all publications; `peak` at a publisher's own node, for its own."""
+    """`mean` is over all nodes or edges, for all publications; `peak` at a publisher's own node, for its own; `total`
+    there with those of others, which meet that node as they meet any."""
 
     mean: float
     peak: float
+    total: float
 
 
 class Traffic(Struct, frozen=True):
@@ -185,11 +187,11 @@ def plan(algorithm: Algorithm, tree: FullTree, load: Load) -> Plan:
     each = [_stored_bytes(algorithm, tree, load.values, depth) for depth in range(tree.height)]
 
     def over_edges(at: Callable[[int], float]) -> Need:
-        return Need(load.publications * mean_of(tree, at), load.per_publisher * at(1))
+        return _need(load, mean_of(tree, at), at(1))
 
     def over_nodes(at: Callable[[int], float]) -> Need:
         total = sum(tree.nodes(depth) * at(depth) for depth in range(tree.height))
-        return Need(load.publications * total / tree.dispatchers, load.per_publisher * at(0))
+        return _need(load, total / tree.dispatchers, at(0))
 
     return Plan(
         Traffic(
@@ -205,6 +207,11 @@ def plan(algorithm: Algorithm, tree: FullTree, load: Load) -> Plan:
         over_nodes(lambda depth: costs[depth].stored_entries),
         over_nodes(lambda depth: each[depth]),
     )
+
+
+def _need(load: Load, mean: float, peak: float) -> Need:
+    own = load.per_publisher * peak
+    return Need(load.publications * mean, own, own + (load.publications - load.per_publisher) * mean)
 
 
 def _stored_bytes(algorithm: Algorithm, tree: FullTree, values: int, depth: int) -> float:
