@@ -67,10 +67,10 @@ async def test_a_time_that_is_none_is_refused(engine: Engine, tmp_path: Path, ht
 async def test_what_cannot_be_written_is_a_dead_letter_and_written_again_when_it_can(
     engine: Engine, tmp_path: Path, http: HttpClient, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def sometimes(said: Notification, subscription: Subscription, base_url: str) -> object:
+    def sometimes(said: Notification, subscription: Subscription, base_url: str, *written: object) -> object:
         if said.payload.data == b"1":
             raise Refusal("unsupported-delivery", "no words for it")
-        return customise(said, subscription, base_url)
+        return customise(said, subscription, base_url, *written)
 
     async with living(tmp_path, engine, http, sink) as life:
         await life.subscribe("a")

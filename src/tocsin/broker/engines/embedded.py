@@ -122,7 +122,8 @@ class EmbeddedEngine:
             light = len(notification.payload.data) <= SMALL and not notification.attributes
             weight = 0 if light else weight_of(size_of(notification))
             if notification.reply is not None and self._harvests is not None:
-                self._harvests.forwarded(notification, found, complete=not undecided)
+                dead = [each for each, reason in undecided if reason not in NOT_ITS_OWN]
+                self._harvests.forwarded(notification, [*found, *dead], complete=len(dead) == len(undecided))
             written: Written = {}
             for subscription in found:
                 offer(Entry(subscription.id, place, (notification, subscription, written), weight))

@@ -107,6 +107,8 @@ class Settlement:
             self._redriven.append(what.id)
             if result == "delivered":
                 self._revived.append(what.id)
+                if self._harvests is not None:
+                    self._harvests.revived(outcome)
             elif result == "dead":
                 self._bury(delivery, outcome, what.attempts)
             return

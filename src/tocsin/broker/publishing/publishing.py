@@ -192,6 +192,8 @@ class Publishing:
             request = self._asking.told_service(first)
         else:
             asked = asked or self._asking.asked(notifications)
+            if asked and record.door.startswith(PULL_POINTS):
+                raise Refusal("bad-reply-type", "what is posted to a pull point's own address asks for no replies")
             request = asked and self._asking.request(asked, record.at, record.when, notifications)
         if not request:
             return record, notifications

@@ -34,6 +34,7 @@ from tocsin.routing.reply.messages import (
     Forwarded,
     NotReached,
     Opened,
+    Reached,
     Replied,
     harvester_of,
 )
@@ -259,6 +260,14 @@ class Harvests:
             self._flush()
             receiver = found.receiver or outcome.match.subscription
             self.runtime.post(harvester_of(found.view, self._base_url), NotReached(receiver, outcome.detail))
+
+    def revived(self, outcome: Outcome) -> None:
+        """One that was given up, and reached its receiver after all."""
+        found = self.by_place.get((outcome.at.offset, outcome.index))
+        if found is not None:
+            self._flush()
+            receiver = found.receiver or outcome.match.subscription
+            self.runtime.post(harvester_of(found.view, self._base_url), Reached(receiver))
 
     def answered(self, delivery: Delivery, answer: Answer) -> None:
         """A consumer may reply in its answer: a JSON object whose member `reply` is the value."""

@@ -26,6 +26,7 @@ from tocsin.routing.reply.messages import (
     Look,
     NotReached,
     Opened,
+    Reached,
     Replied,
     Report,
     Reported,
@@ -218,6 +219,8 @@ class Harvester:
                 return self._forwarded(message, now)
             case NotReached(receiver):
                 return self._missed(receiver, now)
+            case Reached(receiver):
+                return self._reached(receiver, now)
             case Reported(by, report):
                 return self._reported(by, report, now)
             case Told():
@@ -293,6 +296,13 @@ class Harvester:
             assert self.head is not None
             effects.append(upward(self.view_id, self.head.opened.request.path, Single(self.node, None)))
         return effects + self._settled(now)
+
+    def _reached(self, receiver: str, now: Instant) -> list[Effect]:
+        """A node that does not merge has told of it, and cannot take that back."""
+        if receiver not in self._unreached or not self.merges or self._is_over():
+            return []
+        self._unreached.discard(receiver)
+        return [Forget(MISSED + receiver), *self._settled(now)]
 
     # What comes from the nodes behind
 

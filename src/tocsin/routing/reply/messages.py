@@ -64,6 +64,12 @@ class NotReached(Struct, frozen=True):
     why: str = ""
 
 
+class Reached(Struct, frozen=True):
+    """Of one that was given up: it was delivered after all, and is outstanding again."""
+
+    receiver: str
+
+
 # From a receiver
 
 
