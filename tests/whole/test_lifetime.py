@@ -1,6 +1,7 @@
 """What is overdue, or cannot be written for its consumer, becomes a dead letter with the reason."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -67,7 +68,7 @@ async def test_a_time_that_is_none_is_refused(engine: Engine, tmp_path: Path, ht
 async def test_what_cannot_be_written_is_a_dead_letter_and_written_again_when_it_can(
     engine: Engine, tmp_path: Path, http: HttpClient, sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def sometimes(said: Notification, subscription: Subscription, base_url: str, *written: object) -> object:
+    def sometimes(said: Notification, subscription: Subscription, base_url: str, *written: Any) -> object:
         if said.payload.data == b"1":
             raise Refusal("unsupported-delivery", "no words for it")
         return customise(said, subscription, base_url, *written)

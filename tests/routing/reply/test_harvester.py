@@ -21,6 +21,7 @@ from tocsin.routing.reply.messages import (
     Look,
     Opened,
     Passed,
+    Reached,
     Reported,
     Single,
     harvester_of,
@@ -288,3 +289,15 @@ def test_replies_that_came_for_good_are_one_histogram() -> None:
     assert network.view(VIEW, ROOT).complete
     network.crash(harvester_of(VIEW, ROOT))
     assert network.view(VIEW, ROOT).histogram.counts == {"yes": 8, "no": 8}
+
+
+def test_who_was_given_up_and_reached_after_all_is_outstanding_again() -> None:
+    network = Counting(Tree({}, {"n0": 2}))
+    network.publish(VIEW, ROOT)
+    network.miss(VIEW, "n0", "a")
+    assert network.view(VIEW, ROOT).outstanding == 1
+    network.take(harvester_of(VIEW, "n0"), Reached("a"))
+    network.take(harvester_of(VIEW, "n0"), Reached("nobody"))
+    assert (network.view(VIEW, ROOT).unreached, network.view(VIEW, ROOT).outstanding) == (0, 2)
+    network.crash(harvester_of(VIEW, "n0"))
+    assert network.view(VIEW, ROOT).outstanding == 2
