@@ -8,12 +8,14 @@ from msgspec.structs import replace
 from tocsin.flow.thin import as_event
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, Written, customise
-from tocsin.mediation.ws.reply_messages import announced as announced_in_soap
+from tocsin.mediation.ws.reply_messages import reply_header
 from tocsin.model.identity import Pairs
 from tocsin.model.notification import Notification
 from tocsin.model.paths import REPLIES, SOAP_REPLIES
 from tocsin.model.replies import REPLY_FOR, REPLY_TO, REPLY_TYPE, REPLY_VIEW, ReplyRequest, token_of
 from tocsin.model.subscription import Subscription, neighbour_of
+
+_IN_SOAP = f"{SOAP_REPLIES}/"
 
 
 def customised(
@@ -21,14 +23,14 @@ def customised(
 ) -> tuple[Pairs, bytes]:
     """As `customise`, of what is told to one who may reply."""
     rules = BY_NAME.get(subscription.form.dialect)
-    if neighbour_of(subscription) is not None:
+    if rules is None or rules.write is not None:
+        if neighbour_of(subscription) is None:
+            told = announced(told, subscription, base_url)
         return customise(told, subscription, base_url)
-    if rules is None or not rules.is_soap:
-        return customise(announced(told, subscription, base_url), subscription, base_url)
-    headers, body = customise(told, subscription, base_url, written)
     token = token_of(request, told.addressee or subscription.id)
     wsa = subscription.form.addressing or rules.addressing
-    return headers, announced_in_soap(body, f"{base_url}{SOAP_REPLIES}/", token, request.type, wsa)
+    header = reply_header(base_url + _IN_SOAP, token, request.type, wsa)
+    return customise(told, subscription, base_url, written, header)
 
 
 def announced(notification: Notification, subscription: Subscription, base_url: str) -> Notification:

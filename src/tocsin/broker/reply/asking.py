@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from tocsin.broker.quantities import DURATION
 from tocsin.broker.settings import ReplySettings
@@ -12,6 +13,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.replies import REPLY_FOR, REPLY_TYPE, REPLY_VIEW, ReplyRequest
 from tocsin.model.reply_types import reply_type
 
+_duration: Callable[[str], float] = lru_cache(maxsize=256)(DURATION.read)
 Asked = tuple[str, str]  # the type of replies, and for how long
 
 
@@ -20,7 +22,7 @@ class Asking:
 
     def __init__(self, base_url: str, key: bytes, settings: ReplySettings, views: Callable[[], int]) -> None:
         self._base_url, self._settings, self._views = base_url, settings, views
-        self._key = hashlib.sha256(key).digest()
+        self._keyed = hashlib.blake2b(digest_size=16, key=hashlib.sha256(key).digest())
 
     def view_of(self, at: Position) -> str:
         return self._mac(f"view {at.node} {at.offset}")
@@ -73,7 +75,7 @@ class Asking:
         if not text:
             return self._settings.lifetime
         try:
-            seconds = float(DURATION.read(text))
+            seconds = _duration(text)
         except ValueError:
             raise Refusal("bad-reply-type", f"{text[:40]!r} is no time to wait for replies; write 30s or 10m") from None
         if not 0 < seconds <= self._settings.longest:
@@ -86,4 +88,6 @@ class Asking:
         return self._mac(f"secret {view} {self._base_url}")
 
     def _mac(self, text: str) -> str:
-        return hashlib.blake2b(text.encode(), digest_size=16, key=self._key).hexdigest()
+        made = self._keyed.copy()
+        made.update(text.encode())
+        return made.hexdigest()

@@ -44,16 +44,23 @@ class Shared(Struct, frozen=True, eq=False):
 
 @final
 class Template(Struct, frozen=True, eq=False):
-    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the values goes."""
+    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the values goes;
+    `between` is the piece in which the headers end."""
 
     pieces: list[bytes]
     shared: Shared
+    between: int
 
 
 def customise(
-    notification: Notification, subscription: Subscription, base_url: str, written: "Written | None" = None
+    notification: Notification,
+    subscription: Subscription,
+    base_url: str,
+    written: "Written | None" = None,
+    header: bytes = b"",
 ) -> tuple[Pairs, bytes]:
-    """`written` is what was made of the same notification for others; without it that of the last one is at hand."""
+    """`written` is what was made of the same notification for others; without it that of the last one is at hand.
+    `header` is one more of SOAP's, for this subscriber alone."""
     global _last
     template = _template(subscription, base_url)
     if type(template) is not Template:
@@ -73,6 +80,8 @@ def customise(
         written[shared] = found
     pieces = template.pieces.copy()
     pieces[1::2] = found[1]
+    if header:
+        pieces[template.between] = pieces[template.between].replace(soap.BETWEEN, header + soap.BETWEEN, 1)
     return found[0], b"".join(pieces)
 
 
@@ -114,7 +123,8 @@ def _template(subscription: Subscription, base_url: str) -> Template | Write:
             pieces += [b"", b""]
             values.append(part)
     headers = soap.http_headers(version, message.action) if message.action else None
-    return Template(pieces, _shared(version, headers, tuple(values)))
+    between = next(at for at, piece in enumerate(pieces) if soap.BETWEEN in piece)
+    return Template(pieces, _shared(version, headers, tuple(values)), between)
 
 
 def _joined(parts: list[Part]) -> list[Part]:
