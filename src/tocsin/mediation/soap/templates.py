@@ -44,12 +44,10 @@ class Shared(Struct, frozen=True, eq=False):
 
 @final
 class Template(Struct, frozen=True, eq=False):
-    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the values goes;
-    `between` is the piece in which the headers end."""
+    """`pieces` are bytes that never change, and after each but the last an empty one, where one of the values goes."""
 
     pieces: list[bytes]
     shared: Shared
-    between: int
 
 
 def customise(
@@ -57,10 +55,10 @@ def customise(
     subscription: Subscription,
     base_url: str,
     written: "Written | None" = None,
-    header: bytes = b"",
+    header: tuple[bytes, ...] = (),
 ) -> tuple[Pairs, bytes]:
     """`written` is what was made of the same notification for others; without it that of the last one is at hand.
-    `header` is one more of SOAP's, for this subscriber alone."""
+    `header` are the parts of one more of SOAP's, for this subscriber alone."""
     global _last
     template = _template(subscription, base_url)
     if type(template) is not Template:
@@ -81,7 +79,8 @@ def customise(
     pieces = template.pieces.copy()
     pieces[1::2] = found[1]
     if header:
-        pieces[template.between] = pieces[template.between].replace(soap.BETWEEN, header + soap.BETWEEN, 1)
+        at, before, after = _ends_of_headers(template)
+        pieces[at : at + 1] = (before, *header, after)
     return found[0], b"".join(pieces)
 
 
@@ -123,8 +122,15 @@ def _template(subscription: Subscription, base_url: str) -> Template | Write:
             pieces += [b"", b""]
             values.append(part)
     headers = soap.http_headers(version, message.action) if message.action else None
-    between = next(at for at, piece in enumerate(pieces) if soap.BETWEEN in piece)
-    return Template(pieces, _shared(version, headers, tuple(values)), between)
+    return Template(pieces, _shared(version, headers, tuple(values)))
+
+
+@lru_cache(maxsize=65_536)
+def _ends_of_headers(template: Template) -> tuple[int, bytes, bytes]:
+    """The piece in which the headers end, and its two parts; asked for where there is one more header."""
+    at = next(at for at, piece in enumerate(template.pieces) if soap.BETWEEN in piece)
+    before, between, after = template.pieces[at].partition(soap.BETWEEN)
+    return at, before, between + after
 
 
 def _joined(parts: list[Part]) -> list[Part]:

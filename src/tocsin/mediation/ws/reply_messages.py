@@ -15,11 +15,11 @@ OPERATION = f"{{{NAMESPACE}}}Reply"  # with one Value
 _NS = NAMESPACE.encode()
 
 
-def reply_header(address: str, token: str, reply_type: str, wsa: str | None) -> bytes:
-    """What a notification says to one receiver (paper 001 s2.2 step 4); the token ends the address."""
+def reply_header(address: str, token: str, reply_type: str, wsa: str | None) -> tuple[bytes, ...]:
+    """What a notification says to one receiver (paper 001 s2.2 step 4), in parts; the token ends the address."""
     before, between, after = _block(address, reply_type, wsa)
     said = token.encode()
-    return b"%b%b%b%b%b" % (before, said, between, said, after)
+    return before, said, between, said, after
 
 
 @lru_cache(maxsize=1024)
