@@ -24,6 +24,7 @@ from tocsin.routing.reply.messages import (
     Told,
     relay_of,
 )
+from tocsin.routing.reply.register import REGISTER, Register, Registered, Written, register_of
 from tocsin.routing.reply.relay import Knows, Relay
 from tocsin.runtime.family import HERE, LETTERS, Family, Place
 from tocsin.store.database import Store
@@ -44,15 +45,16 @@ MESSAGES = Codec(
     declined=Declined,
     passed=Passed,
     through=Through,
+    registered=Registered,
 )
-_ROWS = Codec(head=Head, value=Value, forwarded=Forwarded, branch=Branch)
+_ROWS = Codec(head=Head, value=Value, forwarded=Forwarded, branch=Branch, registered=Registered)
 
 
 def tables_of(store: Store) -> MachineTables:
     return store.machines(NAME, MESSAGES, _ROWS)
 
 
-class Harvesters(Family[Harvester | Relay]):
+class Harvesters(Family[Harvester | Relay | Register]):
     """`knows` gives the harvester of a view at this node; `changed` hears of each view that did, once that is on disk,
     and `over` of each that is no more."""
 
@@ -71,15 +73,17 @@ class Harvesters(Family[Harvester | Relay]):
     ) -> None:
         self._node, self._knows, self._changed, self._over = node, knows, changed, over
         self._merging, self._retention = merging, retention
-        self.always = (relay_of(node),)
+        self.always = (relay_of(node), register_of(node))
         self._recalled: list[tuple[Harvester, str, str]] | None = []
 
-    def make(self, name: str, rows: Mapping[str, Any]) -> Harvester | Relay | None:
+    def make(self, name: str, rows: Mapping[str, Any]) -> Harvester | Relay | Register | None:
         kind, _, node = name.partition("@")
         if node != self._node:
             return None
         if kind == RELAY:
             return Relay(node, self._knows, merging=self._merging)
+        if kind == REGISTER:
+            return Register(rows)
         made = Harvester(name, rows, merging=self._merging, retention=self._retention)
         if self._recalled is not None:
             self._recalled += ((made, key[2:], row.value) for key, row in rows.items() if key.startswith(REPLY))
@@ -90,15 +94,19 @@ class Harvesters(Family[Harvester | Relay]):
         found, self._recalled = self._recalled or [], None
         return found
 
-    def place(self, letter: Letter, machine: Harvester | Relay | None) -> Place | None:
+    def place(self, letter: Letter, machine: Harvester | Relay | Register | None) -> Place | None:
         node = letter.to.partition("@")[2]
         if node != self._node:
             return Place(node, LETTERS)
         return HERE if machine is not None or isinstance(letter.message, Opened) else None
 
     def reported(self, what: Any) -> None:
-        if isinstance(what, Changed):
-            self._changed(what.view)
+        match what:
+            case Changed(view):
+                self._changed(view)
+            case Written(views):
+                for view in views:
+                    self._changed(view)
 
     def ended(self, name: str) -> None:
         self._over(name.partition("@")[0])

@@ -38,6 +38,7 @@ from tocsin.routing.reply.messages import (
     Replied,
     harvester_of,
 )
+from tocsin.routing.reply.register import Register, Registered, register_of
 from tocsin.runtime.peers import Way
 from tocsin.runtime.runtime import Runtime
 from tocsin.store.database import Store
@@ -76,7 +77,7 @@ class Harvests:
         self._base_url, self._node, self.now = base_url, node, now
         self._roots: set[str] = set()
         self.asking = Asking(base_url, key, settings, lambda: len(self._roots))
-        retention = round(settings.retention * SECOND)
+        self._retention = retention = round(settings.retention * SECOND)
         family = Harvesters(base_url, self.find, self._changed, self._over, merging=settings.merge, retention=retention)
         self.runtime = Runtime(family, tables_of(store), now, report, way)
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
@@ -89,6 +90,8 @@ class Harvests:
         self._gathered: dict[Place, Forwarded] = {}
         self._unwritten: dict[str, int] = {}  # views whose harvester is on its way to the disk, by their record
         self._opening: list[tuple[str, Opened | NotReached]] = []
+        self._registered: dict[str, Opened] = {}  # that nothing was heard of yet
+        self._registering: list[Opened] = []
         self._flushing: asyncio.TimerHandle | None = None
         self._replied = self._resumed(family)
 
@@ -110,7 +113,12 @@ class Harvests:
         await self.runtime.close()
 
     async def forget(self) -> None:
-        await self.runtime.take([Expire(Instant(self.now() - _KEPT))])
+        """What nobody replied to goes when its view could not be seen any more."""
+        kept = self.now() - self._retention
+        for view in [view for view, each in self._registered.items() if each.request.until < kept]:
+            del self._registered[view]
+            self._over(view)
+        await self.runtime.take([Expire(Instant(self.now() - max(_KEPT, self._retention)))])
 
     def _resumed(self, family: Harvesters) -> list[Outcome]:
         """As the store has them: what was replied is told to the history once more, which knows repeats."""
@@ -122,6 +130,14 @@ class Harvests:
                 self._remember(place, Open(harvester.view_id, source.receiver))
             if not harvester.is_forwarded:
                 self._watched |= dict.fromkeys(places, harvester.view_id)
+        register, kept = self.runtime.machines[register_of(self._base_url)], self.now() - self._retention
+        for opened in register.opened() if isinstance(register, Register) else ():
+            view = opened.request.view
+            if self.find(view) is None and opened.request.until > kept:
+                self._registered[view] = opened
+                self._roots.add(view)
+                for source in opened.forwarded:
+                    self._remember((source.at, source.index), Open(view, source.receiver))
         return [self._outcome(*each) for each in family.recalled()]
 
     def find(self, view: str) -> Harvester | None:
@@ -129,7 +145,9 @@ class Harvests:
         return found if isinstance(found, Harvester) else None
 
     def all(self) -> list[Harvester]:
-        return [each for each in self.runtime.machines.values() if isinstance(each, Harvester)]
+        """Those that are only registered as they would be."""
+        opened = [each for each in self.runtime.machines.values() if isinstance(each, Harvester)]
+        return opened + [_unopened(self._base_url, each) for each in self._registered.values()]
 
     def _remember(self, place: Place, found: Open) -> None:
         self.by_place[place] = found
@@ -189,11 +207,27 @@ class Harvests:
         self._ahead.discard(request.view)
         self._wake(request.view)
         name = harvester_of(request.view, self._base_url)
-        self._opening.append((name, opened))
+        if self._is_to_register(opened):
+            self._registered[request.view] = opened
+            self._registering.append(opened)
+        else:
+            self._opening.append((name, opened))
         if missing:
             self._opening.append((name, NotReached(service, "its service has no subscription that takes it")))
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+
+    def _is_to_register(self, opened: Opened) -> bool:
+        """What concerns this node alone, is wholly known, and that nobody has said anything of."""
+        request, settled = opened.request, len(opened.forwarded) == len(opened.awaits) and not opened.spread
+        alone = not request.path and not any(each.children for each in opened.forwarded)
+        return settled and alone and self.find(request.view) is None and request.view not in self._registered
+
+    def _open_now(self, view: str) -> None:
+        """Something is to be said to a harvester that may be registered only, or is just being opened."""
+        if (opened := self._registered.pop(view, None)) is not None:
+            self._opening.append((harvester_of(view, self._base_url), opened))
+        self._flush()
 
     def _flush(self) -> None:
         """Many are written at once: until then the log has them."""
@@ -203,14 +237,17 @@ class Harvests:
         opening, self._opening = self._opening, []
         for name, message in opening:
             self.runtime.post(name, message)
+        if self._registering:
+            self.runtime.post(register_of(self._base_url), Registered(tuple(self._registering)))
+            self._registering = []
 
     async def known(self, view: str) -> Harvester | None:
         """Also one that is just being opened, or whose record is not on disk yet (direct delivery)."""
         if view in self._ahead:
             with self.listening(view) as opened, contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(opened.wait(), OPENING_SECONDS)
-        if view in self._unwritten:
-            self._flush()
+        if view in self._unwritten or view in self._registered:
+            self._open_now(view)
             await self.runtime.take([])
         return self.find(view)
 
@@ -257,7 +294,7 @@ class Harvests:
         """A delivery that was given up."""
         found = self.by_place.get((outcome.at.offset, outcome.index))
         if found is not None:
-            self._flush()
+            self._open_now(found.view)
             receiver = found.receiver or outcome.match.subscription
             self.runtime.post(harvester_of(found.view, self._base_url), NotReached(receiver, outcome.detail))
 
@@ -265,7 +302,7 @@ class Harvests:
         """One that was given up, and reached its receiver after all."""
         found = self.by_place.get((outcome.at.offset, outcome.index))
         if found is not None:
-            self._flush()
+            self._open_now(found.view)
             receiver = found.receiver or outcome.match.subscription
             self.runtime.post(harvester_of(found.view, self._base_url), Reached(receiver))
 
@@ -379,6 +416,12 @@ class Harvests:
     def _wake(self, view: str) -> None:
         for each in self._waiting.get(view, ()):
             each.set()
+
+
+def _unopened(node: str, opened: Opened) -> Harvester:
+    made = Harvester(harvester_of(opened.request.view, node), {})
+    made.step(opened, Instant(0))
+    return made
 
 
 def is_over() -> Refusal:
