@@ -49,11 +49,14 @@ class Poster:
     def __init__(self, url: str, connections: int) -> None:
         self._host, self._port = urlsplit(url).hostname or "", urlsplit(url).port or 80
         self._connections = connections
+        self._writers: list[asyncio.StreamWriter] = []
         self._free: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
 
     async def open(self) -> None:
         for _ in range(self._connections):
-            self._free.put_nowait(await asyncio.open_connection(self._host, self._port))
+            reader, writer = await asyncio.open_connection(self._host, self._port)
+            self._writers.append(writer)
+            self._free.put_nowait((reader, writer))
 
     async def post(self, path: str, body: bytes) -> int:
         """The status."""
@@ -71,5 +74,5 @@ class Poster:
             self._free.put_nowait((reader, writer))
 
     def close(self) -> None:
-        while not self._free.empty():
-            self._free.get_nowait()[1].close()
+        for writer in self._writers:
+            writer.close()

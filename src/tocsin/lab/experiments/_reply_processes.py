@@ -69,6 +69,7 @@ async def _measured(nodes: dict[int, Process], count: int) -> list[Measured]:
         await crowd.ask(nodes[3], asks=False)  # connections are open from here on
         merged = [await crowd.ask(nodes[3], asks=True) for _ in range(ROUNDS)]
         naive = [await crowd.ask(nodes[3], asks=False) for _ in range(ROUNDS)]
+        await crowd.sent()
         crowd.straight.close()
     return [sorted(each, key=lambda found: found.ratio)[ROUNDS // 2] for each in (merged, naive)]
 
@@ -97,6 +98,9 @@ class _Crowd:
         self._sent.add(task)
         task.add_done_callback(self._sent.discard)
         return b""
+
+    async def sent(self) -> None:
+        await asyncio.gather(*self._sent)
 
     async def publisher(self, path: str, body: bytes) -> bytes:
         del path, body
