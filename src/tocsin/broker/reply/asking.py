@@ -44,6 +44,7 @@ class Asking:
         return self.begun(asked, self.view_of(at), now)
 
     def begun(self, asked: Asked, view: str, now: Instant) -> ReplyRequest:
+        """Refused where it cannot be asked for."""
         reply_type(asked[0])
         if self._views() >= self._settings.views:
             raise Refusal(

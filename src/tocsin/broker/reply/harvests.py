@@ -157,13 +157,13 @@ class Harvests:
 
     def forwarded(self, notification: Notification, found: Sequence[Subscription], *, complete: bool) -> None:
         """By the engine, of what it matched; before the record is told of."""
-        children = tuple(node for each in found if (node := neighbour_of(each)) is not None)
+        children = tuple([node for each in found if (node := neighbour_of(each)) is not None])
         receiver, place = notification.addressee, (notification.at.offset, notification.index)
         count, source = len(found) - len(children), OWN
         if receiver:
             count, source = min(1, count), f"@{receiver}"
         self._gathered[place] = Forwarded(count, children, complete, source, *place, receiver)
-        if notification.reply is not None and self.find(notification.reply.view) is None:
+        if notification.reply is not None:
             self.by_place[place] = Open(notification.reply.view, receiver)
             self._ahead.add(notification.reply.view)
 
@@ -200,28 +200,30 @@ class Harvests:
             tuple(told),
             spread=bool(service),
         )
-        if self.find(request.view) is None and request.view not in self._unwritten:
-            self._unwritten[request.view] = arrived.offset
+        view = request.view
+        is_new = view not in self._unwritten and view not in self._registered and self.find(view) is None
+        if is_new:
+            self._unwritten[view] = arrived.offset
             if not request.path:
-                self._roots.add(request.view)
-        self._ahead.discard(request.view)
-        self._wake(request.view)
-        name = harvester_of(request.view, self._base_url)
-        if self._is_to_register(opened):
-            self._registered[request.view] = opened
+                self._roots.add(view)
+        self._ahead.discard(view)
+        self._wake(view)
+        if is_new and self._is_to_register(opened):
+            self._registered[view] = opened
             self._registering.append(opened)
         else:
-            self._opening.append((name, opened))
+            self._opening.append((harvester_of(view, self._base_url), opened))
         if missing:
-            self._opening.append((name, NotReached(service, "its service has no subscription that takes it")))
+            why = "its service has no subscription that takes it"
+            self._opening.append((harvester_of(view, self._base_url), NotReached(service, why)))
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
 
     def _is_to_register(self, opened: Opened) -> bool:
         """What concerns this node alone, is wholly known, and that nobody has said anything of."""
-        request, settled = opened.request, len(opened.forwarded) == len(opened.awaits) and not opened.spread
-        alone = not request.path and not any(each.children for each in opened.forwarded)
-        return settled and alone and self.find(request.view) is None and request.view not in self._registered
+        if opened.request.path or opened.spread or len(opened.forwarded) != len(opened.awaits):
+            return False
+        return not any(each.children for each in opened.forwarded)
 
     def _open_now(self, view: str) -> None:
         """Something is to be said to a harvester that may be registered only, or is just being opened."""
