@@ -1,6 +1,7 @@
 """A subscription that is far behind reads the log in pages."""
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ RARE = SubscriptionId("rare")
 
 
 nobody: Any = None
+judges: list[Judges] = []
 
 
 async def engine_on(folder: Path, records: list[Accepted | Changed]) -> EmbeddedEngine:
@@ -29,12 +31,16 @@ async def engine_on(folder: Path, records: list[Accepted | Changed]) -> Embedded
     log = Log.open(folder / "log", before_mark=lambda changes: store.apply(changes))  # type: ignore[arg-type]
     await asyncio.gather(*(log.append(encode(each), each if isinstance(each, Changed) else None) for each in records))
     await log.close()
-    return EmbeddedEngine(Flow("http://here"), store, LogReader(folder / "log"), Judges(), nobody)
+    judges.append(Judges())
+    return EmbeddedEngine(Flow("http://here"), store, LogReader(folder / "log"), judges[-1], nobody)
 
 
 @pytest.fixture(autouse=True)
-def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(embedded, "PAGE", 7)
+    yield
+    while judges:
+        judges.pop().close()
 
 
 async def test_what_is_wanted_is_found_behind_many_that_are_not(tmp_path: Path) -> None:

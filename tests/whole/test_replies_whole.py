@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -28,6 +29,14 @@ REPLY = (
     '<s:Body><r:Reply xmlns:r="urn:tocsin:reply"><r:Value>{value}</r:Value></r:Reply></s:Body></s:Envelope>'
 )
 SOAP_12 = (("Content-Type", "application/soap+xml"),)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """One that nobody else subscribes at: receivers are counted."""
+    process = BrokerProcess.start(tmp_path_factory.mktemp("replies"), IMPATIENT | {"delivery-attempts": "3"})
+    yield process
+    process.kill()
 
 
 async def say(http: HttpClient, broker: BrokerProcess, topic: str, **more: str) -> Answer:

@@ -55,8 +55,8 @@ def tables_of(store: Store) -> MachineTables:
 
 
 class Harvesters(Family[Harvester | Relay | Register]):
-    """`knows` gives the harvester of a view at this node; `changed` hears of each view that did, once that is on disk,
-    and `over` of each that is no more."""
+    """`knows` gives the harvester of a view at this node; once that is on disk, `changed` hears of each view that did,
+    `written` of those that are in the register, and `over` of each that is no more."""
 
     title = "replies"
     begins = (Opened,)
@@ -66,12 +66,13 @@ class Harvesters(Family[Harvester | Relay | Register]):
         node: str,
         knows: Knows,
         changed: Callable[[str], None],
+        written: Callable[[Sequence[str]], None],
         over: Callable[[str], None],
         *,
         merging: bool,
         retention: int,
     ) -> None:
-        self._node, self._knows, self._changed, self._over = node, knows, changed, over
+        self._node, self._knows, self._changed, self._written, self._over = node, knows, changed, written, over
         self._merging, self._retention = merging, retention
         self.always = (relay_of(node), register_of(node))
         self._recalled: list[tuple[Harvester, str, str]] | None = []
@@ -105,8 +106,7 @@ class Harvesters(Family[Harvester | Relay | Register]):
             case Changed(view):
                 self._changed(view)
             case Written(views):
-                for view in views:
-                    self._changed(view)
+                self._written(views)
 
     def ended(self, name: str) -> None:
         self._over(name.partition("@")[0])

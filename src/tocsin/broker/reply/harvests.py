@@ -7,7 +7,7 @@ the engine does not pass over the record, and a crash in between opens it again.
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -78,7 +78,9 @@ class Harvests:
         self._roots: set[str] = set()
         self.asking = Asking(base_url, key, settings, lambda: len(self._roots))
         self._retention = retention = round(settings.retention * SECOND)
-        family = Harvesters(base_url, self.find, self._changed, self._over, merging=settings.merge, retention=retention)
+        family = Harvesters(
+            base_url, self.find, self._changed, self._written, self._over, merging=settings.merge, retention=retention
+        )
         self.runtime = Runtime(family, tables_of(store), now, report, way)
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.closing = False
@@ -92,6 +94,7 @@ class Harvests:
         self._opening: list[tuple[str, Opened | NotReached]] = []
         self._registered: dict[str, Opened] = {}  # that nothing was heard of yet
         self._registering: list[Opened] = []
+        self._pending: set[str] = set()  # that were registered, and are being opened
         self._flushing: asyncio.TimerHandle | None = None
         self._replied = self._resumed(family)
 
@@ -228,6 +231,7 @@ class Harvests:
     def _open_now(self, view: str) -> None:
         """Something is to be said to a harvester that may be registered only, or is just being opened."""
         if (opened := self._registered.pop(view, None)) is not None:
+            self._pending.add(view)
             self._opening.append((harvester_of(view, self._base_url), opened))
         self._flush()
 
@@ -248,7 +252,7 @@ class Harvests:
         if view in self._ahead:
             with self.listening(view) as opened, contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(opened.wait(), OPENING_SECONDS)
-        if view in self._unwritten or view in self._registered:
+        if view in self._unwritten or view in self._registered or view in self._pending:
             self._open_now(view)
             await self.runtime.take([])
         return self.find(view)
@@ -405,7 +409,13 @@ class Harvests:
 
     def _changed(self, view: str) -> None:
         self._unwritten.pop(view, None)
+        self._pending.discard(view)
         self._wake(view)
+
+    def _written(self, views: Iterable[str]) -> None:
+        """In the register."""
+        for view in views:
+            self._unwritten.pop(view, None)
 
     def _over(self, view: str) -> None:
         for place in self._places.pop(view, ()):

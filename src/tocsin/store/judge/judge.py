@@ -52,6 +52,7 @@ class ProcessJudge:
         self._child: _Child | None = None
         self._lock = Lock()
         self._rests_until = 0.0
+        self._closed = False
 
     def expect(self, filters: Iterable[Filter]) -> None:
         """So that the first verdict need not wait for the process to start."""
@@ -84,8 +85,9 @@ class ProcessJudge:
         return answer
 
     def close(self) -> None:
-        """Another call of `judge` would start another process."""
+        """For good: who asks later hears that nobody judges."""
         with self._lock:
+            self._closed = True
             self._drop()
 
     def _refusal(self, asked: Content) -> str | None:
@@ -144,6 +146,8 @@ class ProcessJudge:
         """One that ended by itself while nothing was asked of it says nothing about the next expression."""
         if self._child is not None and self._child.has_ended():
             self._drop()
+        if self._closed:
+            raise Undecided(NO_PROCESS)
         if self._child is None:
             self._child = _start(self._seconds)
         return self._child
