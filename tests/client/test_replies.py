@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -36,6 +36,14 @@ from tocsin.mediation.dialects import BY_NAME, NAMES
 
 SECONDS = 60.0
 PUBLISHING = [each for each in NAMES if each != "onvif"]
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    """One that nobody else subscribes at: receivers are counted."""
+    process = BrokerProcess.start(tmp_path_factory.mktemp("replies"), IMPATIENT | {"delivery-attempts": "3"})
+    yield process
+    process.kill()
 
 
 def histogram(view: ViewDocument) -> dict[str, int]:
