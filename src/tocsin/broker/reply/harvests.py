@@ -128,11 +128,12 @@ class Harvests:
         for harvester in self.all():
             if harvester.is_root:
                 self._roots.add(harvester.view_id)
-            places = [(each.at, each.index) for each in harvester.sources() if each.at >= 0]
-            for place, source in zip(places, (each for each in harvester.sources() if each.at >= 0), strict=True):
-                self._remember(place, Open(harvester.view_id, source.receiver))
-            if not harvester.is_forwarded:
-                self._watched |= dict.fromkeys(places, harvester.view_id)
+            for source in harvester.sources():
+                if source.at >= 0:
+                    place = (source.at, source.index)
+                    self._remember(place, Open(harvester.view_id, source.receiver))
+                    if not harvester.is_forwarded:
+                        self._watched[place] = harvester.view_id
         register, kept = self.runtime.machines[register_of(self._base_url)], self.now() - self._retention
         for opened in register.opened() if isinstance(register, Register) else ():
             view = opened.request.view
