@@ -13,10 +13,10 @@ from tocsin.matching.index.combination import NO_STATISTICS, Combination, Statis
 from tocsin.matching.index.compiled import Compiled
 from tocsin.matching.index.topics import TopicIndex, size_of
 from tocsin.matching.judge import Judge, Undecided
-from tocsin.model.filters import TopicIs
+from tocsin.model.filters import TopicIs, plane_of
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
-from tocsin.model.notification import Notification
+from tocsin.model.notification import Notification, Way
 from tocsin.model.subscription import Subscription, neighbour_of, notifier_of
 
 _id = attrgetter("id")
@@ -98,7 +98,7 @@ class Engine:
         ]
         alone = not self._slots and self._base is None
         found = Matched(wanted, []) if alone else self._with_combined(wanted, notification)
-        return found if notification.way is None else _passed_on(found, notification.way.by)
+        return found if notification.way is None else _passed_on(found, notification.way)
 
     def get(self, subscription: SubscriptionId) -> Subscription | None:
         found, base = self._current(subscription), self._base
@@ -224,10 +224,16 @@ class Engine:
         self._room = ROOM
 
 
-def _passed_on(found: Matched, by: str) -> Matched:
-    """What came from a neighbour never goes back to it."""
-    wanted = [each for each in found.wanted if neighbour_of(each) != by]
-    return Matched(wanted, [pair for pair in found.undecided if neighbour_of(pair[0]) != by])
+def _passed_on(found: Matched, way: Way) -> Matched:
+    wanted = [each for each in found.wanted if may_have(each, way)]
+    return Matched(wanted, [pair for pair in found.undecided if may_have(pair[0], way)])
+
+
+def may_have(subscription: Subscription, way: Way) -> bool:
+    """What came from a neighbour never goes back to it, and what came to a node of a ring may be for some alone."""
+    if neighbour_of(subscription) == way.by or (way.only and subscription.id not in way.only):
+        return False
+    return not way.plane or plane_of(subscription.filters) == way.plane
 
 
 def _is_plain(subscription: Subscription) -> bool:
@@ -250,7 +256,7 @@ def matches(
     """The oracle, and the test for one subscription that reads the log by itself; raises `Undecided`."""
     if notification.addressee and notifier_of(subscription) is None:
         return False
-    if notification.way is not None and notification.way.by == neighbour_of(subscription):
+    if notification.way is not None and not may_have(subscription, notification.way):
         return False
     if not subscription.wants_at(notification.at, notification.when):
         return False

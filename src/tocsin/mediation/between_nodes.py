@@ -1,10 +1,10 @@
-"""Between the nodes of a tree: notifications whole, as MessagePack, so that nothing of them is lost on the way.
+"""Between the nodes of a tree or a ring: notifications whole, as MessagePack, so that nothing of them is lost on the way.
 
 Each stands in a frame of its own, and a message is one frame or more: frames are joined without being read again.
 """
 
 from collections.abc import Iterable, Iterator
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from tocsin.model.subscription import Subscription
 NAME = "node"
 MEDIA_TYPE = "application/vnd.tocsin.notifications"
 DOOR = "/peer/tree/notifications"
+RING_DOOR = "/peer/ring/notifications"
 MOST_HOPS = 64  # of a tree; what came further goes in a circle
 _HEADERS: Pairs = (("Content-Type", MEDIA_TYPE),)
 _LENGTH = 4  # bytes
@@ -37,15 +38,32 @@ def neighbour_at(door: str) -> str:
     return parse_qs(door.partition("?")[2]).get("by", [""])[-1]
 
 
+def ring_door(by: str, plane: str = "", only: Iterable[str] = ()) -> str:
+    """Where what a node of the ring passes on comes in: with for whom it is, if it is for some alone."""
+    asked = {"by": by, **({"plane": plane} if plane else {}), **({"only": ",".join(only)} if only else {})}
+    return f"{RING_DOOR}?{urlencode(asked)}"
+
+
 def notifications(record: Accepted) -> tuple[Notification, ...]:
     """Place and time are this node's own; everything else is as it was published."""
-    by = neighbour_at(record.door)
-    return tuple(_received(each, record, index, by) for index, each in enumerate(_read(record.body)))
+    asked = parse_qs(record.door.partition("?")[2])
+    by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
+    only = tuple(asked["only"][-1].split(",")) if "only" in asked else ()
+    return tuple(
+        _received(each, record, index, by, plane, only) for index, each in enumerate(_read(record.body))
+    )
 
 
-def _received(told: Notification, record: Accepted, index: int, by: str) -> Notification:
-    way = Way(by, told.at.node, 1) if told.way is None else Way(by, told.way.origin, told.way.hops + 1)
+def _received(
+    told: Notification, record: Accepted, index: int, by: str, plane: str, only: tuple[str, ...]
+) -> Notification:
+    way = told.way or Way("", told.at.node, 0)
+    way = Way(by, way.origin, way.hops + 1, (*way.path, by), plane, only)
     return replace(told, at=record.at, index=index, when=record.when, way=way)
+
+
+def frame_of(notification: Notification) -> bytes:
+    return _encode(notification)
 
 
 def _read(body: bytes) -> Iterator[Notification]:

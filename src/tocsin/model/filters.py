@@ -113,6 +113,25 @@ Filter = Union[  # noqa: UP007 - names its own members
 NOTHING = AnyOf(())
 
 
+TOPICS = "/topics"  # no information space has such a name
+
+
+def plane_of(filters: Iterable[Filter]) -> str:
+    """Where on a ring a conjunction meets notifications: by their content topics in the space of its first box, or else
+    by their topics."""
+    for each in filters:
+        match each:
+            case InBox(space):
+                return space
+            case AllOf(inner) if (found := plane_of(inner)) != TOPICS:
+                return found
+            case AnyOf(inner) if inner:
+                spaces = {one.space if isinstance(one, InBox) else TOPICS for one in inner}
+                if len(spaces) == 1 and TOPICS not in spaces:
+                    return spaces.pop()
+    return TOPICS
+
+
 def leaves(filters: Iterable[Filter]) -> Iterator[Filter]:
     """Those at any depth that are not made of others."""
     for each in filters:

@@ -14,11 +14,18 @@ class Payload(Struct, frozen=True, gc=False):
 
 
 class Way(Struct, frozen=True, array_like=True, gc=False):
-    """How it came here from the node at which it was published: by which neighbour, and how many in all."""
+    """How it came here from the node at which it was published: by which neighbour, and how many in all.
+
+    `path` are those that passed it on, in their order. In a ring it may be for some of the subscriptions here alone:
+    those of a `plane`, or `only` those that are named.
+    """
 
     by: str
     origin: Node
     hops: int
+    path: tuple[str, ...] = ()
+    plane: str = ""
+    only: tuple[str, ...] = ()
 
 
 class Notification(Struct, frozen=True):
