@@ -1,0 +1,99 @@
+"""Where subscriptions and notifications meet on the circle: each in a plane, of the topics or of an information space.
+
+Whatever matches a subscription has, in the plane of that, a key within its span.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+
+from msgspec import Struct
+
+from tocsin.model.content_topic import CONTENT_TOPIC, point_in, space_of
+from tocsin.model.filters import AllOf, AnyOf, Filter, InBox, TopicIs
+from tocsin.model.notification import Notification
+from tocsin.model.refusal import Refusal, known_names
+from tocsin.model.space import InformationSpace
+from tocsin.routing.ring.curves import curve_through
+from tocsin.routing.ring.identifiers import SIZE, identifier_of
+from tocsin.routing.ring.spans import EVERYWHERE, NOWHERE, Arcs, Keys, Span, union
+from tocsin.routing.ring.topic_keys import key_of_topic, span_of_topics
+
+# A space of this name has no plane of its own: what asks for its boxes is among the topics, everywhere.
+TOPICS = "topics"
+Spaces = Mapping[str, InformationSpace]
+
+
+class Place(Struct, frozen=True):
+    """A plane, TOPICS or the name of an information space; and in it a span, of one key at least."""
+
+    plane: str
+    span: Span
+
+
+def place_of(filters: Iterable[Filter], spaces: Spaces) -> Place:
+    """Of a subscription that asks for all of these. It holds for the spaces as they are declared now. `Refusal` for a
+    box by which it would be placed, of a space that is not declared."""
+    asked = AllOf(tuple(filters))
+    if boxes := _boxes(asked):
+        curve = curve_through(_declared(boxes[0].space, spaces))
+        return _place(boxes[0].space, union(curve.span(each.sides) for each in boxes))
+    return _place(TOPICS, _topics(asked))
+
+
+def keys_of(notification: Notification, spaces: Spaces) -> tuple[tuple[str, int], ...]:
+    """A plane and a key, each plane once, that of the topics first."""
+    key = TOPICS, key_of_topic(notification.topic)
+    text = notification.attribute(CONTENT_TOPIC)
+    space = None if text is None else spaces.get(space_of(text))
+    if text is None or space is None or space.name == TOPICS:
+        return (key,)
+    point = point_in(space, text)
+    return (key,) if point is None else (key, (space.name, curve_through(space).key(point)))
+
+
+def _place(plane: str, span: Span) -> Place:
+    """What can match nothing has a home all the same."""
+    return Place(plane, Keys((identifier_of(plane),)) if span == NOWHERE else span)
+
+
+def _declared(name: str, spaces: Spaces) -> InformationSpace:
+    space = spaces.get(name)
+    if space is None:
+        listed = known_names(name, sorted(spaces))
+        raise Refusal("unknown-topic", f"there is no information space {name[:80]!r}; {listed}")
+    return space
+
+
+def _boxes(asked: Filter) -> tuple[InBox, ...]:
+    """Boxes of one space, one of which holds of whatever matches; none if that cannot be said."""
+    match asked:
+        case InBox(space):
+            return (asked,) if space != TOPICS else ()
+        case AllOf(filters):
+            return next(filter(None, map(_boxes, filters)), ())
+        case AnyOf(filters):
+            found = [_boxes(each) for each in filters]
+            boxes = tuple(chain.from_iterable(found))
+            return boxes if all(found) and len({each.space for each in boxes}) == 1 else ()
+    return ()
+
+
+def _topics(asked: Filter) -> Span:
+    """Has the keys of the topics of whatever matches. Who asks for no topic, or for what is not so, asks for all."""
+    match asked:
+        case TopicIs():
+            return span_of_topics(asked)
+        case AllOf(filters):
+            return min(map(_topics, filters), key=_breadth, default=EVERYWHERE)
+        case AnyOf(filters):
+            return union(map(_topics, filters))
+    return EVERYWHERE
+
+
+def _breadth(span: Span) -> int:
+    match span:
+        case Keys(keys):
+            return len(keys)
+        case Arcs(arcs):
+            return sum(last - first + 1 for first, last in arcs)
+    return SIZE
