@@ -60,7 +60,12 @@ def test_everything_of_a_notification_travels(told: list[Notification]) -> None:
         origin, hops = (Node("n"), 1) if sent.way is None else (Node("far"), 4)
         reply = None if sent.reply is None else sent.reply.for_neighbour()
         assert found == replace(
-            sent, reply=reply, at=Position(Node("m"), 40), index=index, when=Instant(99), way=Way(THERE, origin, hops)
+            sent,
+            reply=reply,
+            at=Position(Node("m"), 40),
+            index=index,
+            when=Instant(99),
+            way=Way(THERE, origin, hops, (THERE,)),
         )
         assert came_by(found) == THERE
 

@@ -216,7 +216,7 @@ async def test_closing_answers_what_is_in_flight(consumer: Consumer) -> None:
 
 
 async def test_each_scheme_has_its_sender(consumer: Consumer, sender: TcpSender) -> None:
-    client = HttpClient(tcp=sender)
+    client = HttpClient(schemes={"tcp": sender})
     assert (await post(client, consumer.url())).status == 202
     assert (await post(client, consumer.url().replace("tcp", "TCP"))).status == 202
     assert "cannot connect" in (await post(client, "http://127.0.0.1:1/")).error

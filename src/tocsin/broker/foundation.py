@@ -19,8 +19,8 @@ from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
 from tocsin.store.shared.address import SharedLog
-from tocsin.wire.addresses import AddressGuard
-from tocsin.wire.http_client import HttpClient
+from tocsin.wire.addresses import LOOPBACK, AddressGuard
+from tocsin.wire.http_client import HttpClient, Poster
 from tocsin.wire.tcp_client import TcpSender
 from tocsin.wire.tls import Trust
 
@@ -32,7 +32,6 @@ PEER_SECONDS = 30.0
 MOST_SHARED = 16 << 20  # of a request: what is made of it for a consumer may be larger
 SHARED = "shared"  # in the store: which shared log the directory belongs to
 PEER_BYTES = 64 << 20  # of an answer of another node: the part of the world that this one may know
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 Report = Callable[[str], None]
 
 
@@ -82,7 +81,8 @@ class Network:
         trust.check()
         self.guard = guard = AddressGuard(loopback_allowed=settings.listen.host in LOOPBACK, own=own)
         tcp = TcpSender(timeout=asked.timeout, guard=guard)
-        self.http = HttpClient(timeout=asked.timeout, guard=guard, trust=trust, tcp=tcp)
+        self.schemes: dict[str, Poster] = {"tcp": tcp}
+        self.http = HttpClient(timeout=asked.timeout, guard=guard, trust=trust, schemes=self.schemes)
         self.to_peers = HttpClient(timeout=PEER_SECONDS, guard=guard, trust=trust, max_body=PEER_BYTES)
         for each in (self.http, self.to_peers, tcp):
             stack.push_async_callback(each.close)

@@ -63,6 +63,21 @@ class Ahead(Protocol):
     def failed(self, durable: int) -> None: ...
 
 
+class Copying(Protocol):
+    """Copies of the log elsewhere, which whoever waits for a record waits for as well."""
+
+    @property
+    def is_needed(self) -> bool: ...
+
+    def appended(self, offset: int, payloads: Sequence[bytes]) -> None: ...
+
+    def durable(self) -> None: ...
+
+    def failed(self) -> None: ...
+
+    def covered(self, stored: "asyncio.Future[int]", last: int) -> "asyncio.Future[int]": ...
+
+
 Waiting = tuple["asyncio.Future[int]", Changed | Declared | Arrival]
 
 
@@ -84,6 +99,7 @@ class Journal:
         self._declared: Sequence[Callable[[Declared], None]] = ()
         self._accepted: Sequence[Callable[[Arrival], None]] = ()
         self._ahead: Ahead | None = None
+        self._copies: Copying | None = None
         log.on_durable, log.on_failed = self._durable, self._failed
 
     def start(
@@ -93,6 +109,7 @@ class Journal:
         *,
         past: Sequence[Follower] = (),
         ahead: Ahead | None = None,
+        copies: Copying | None = None,
     ) -> None:
         """One pass over what the log has that some follower has not heard of; from then on they hear of what is new.
 
@@ -108,18 +125,26 @@ class Journal:
         self._changed = [each.changed for each in followers if each.changed is not None]
         self._declared = [each.declared for each in followers if each.declared is not None]
         self._accepted = [each.accepted for each in followers if each.accepted is not None]
-        self._ahead = ahead
+        self._ahead, self._copies = ahead, copies
 
     def position(self) -> Position:
         """Of what is appended next."""
         return Position(self.node, self.log.next_offset)
 
     def accept(self, record: Accepted, arrived: Arrival) -> "asyncio.Future[int]":
-        future = self.log.append_all((encode(record),))
+        payload = encode(record)
+        offset, future = self.log.next_offset, self.log.append_all((payload,))
         self.waiting.append((future, arrived))
         if self._ahead is not None:
             self._ahead.go()
+        if self._copies is not None and self._copies.is_needed:
+            return self._covered(offset, (payload,), future)
         return future
+
+    def _covered(self, offset: int, payloads: Sequence[bytes], future: "asyncio.Future[int]") -> "asyncio.Future[int]":
+        assert self._copies is not None
+        self._copies.appended(offset, payloads)
+        return self._copies.covered(future, offset + len(payloads) - 1)
 
     def change(self, change: Changed) -> "asyncio.Future[int]":
         return self._change((change,))
@@ -136,8 +161,11 @@ class Journal:
         return self._append(records) if self._proposals is None else self._proposals.propose(records)
 
     def _append(self, records: Sequence[Changed | Declared]) -> "asyncio.Future[int]":
-        future = self.log.append_all([encode(each) for each in records], records)
+        payloads = [encode(each) for each in records]
+        offset, future = self.log.next_offset, self.log.append_all(payloads, records)
         self.waiting.extend((future, each) for each in records)
+        if self._copies is not None and self._copies.is_needed:
+            return self._covered(offset, payloads, future)
         return future
 
     async def stored(self, future: "asyncio.Future[int]") -> None:
@@ -179,10 +207,14 @@ class Journal:
                     hear_declared(what)
         if ahead is not None:
             ahead.go()
+        if self._copies is not None:
+            self._copies.durable()
 
     def _failed(self) -> None:
         """All that waited failed; nothing has been given its offsets yet."""
         self._durable()
+        if self._copies is not None:
+            self._copies.failed()
         if self._ahead is not None:
             self._ahead.failed(self.log.durable)
 

@@ -15,6 +15,7 @@ from tocsin.broker.journal import Follower
 from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node
 from tocsin.broker.reply.harvests import FORGET_SECONDS as FORGET_REPLIES_SECONDS
+from tocsin.broker.ring.port import joined, open_port
 from tocsin.broker.settings import Settings
 from tocsin.broker.topics.topics import SAVE_SECONDS
 
@@ -37,7 +38,8 @@ async def open_node(
     """
     async with contextlib.AsyncExitStack() as stack:
         foundation = Foundation(settings, base_url, report, own, stack)
-        node = Node(foundation)
+        port = await open_port(settings, foundation.directory, report, stack)
+        node = Node(foundation, port)
         if node.needs_kernels():
             await warmed(report)
         await node.semantics.read_ontologies()
@@ -46,8 +48,12 @@ async def open_node(
         node.harvests.start()
         await node.implicit.start()
         node.tree.start()
+        if node.ring is not None:
+            node.ring.start(await joined(settings.ring.join, foundation.network.to_peers))
         async with _background(_works(node, report), report), _shared(node, foundation):
             yield node
+        if node.ring is not None:
+            await node.ring.close()
         await node.tree.close()
         await node.implicit.close()
         await node.harvests.close()
@@ -97,6 +103,7 @@ def _start(node: Node, directory: Directory) -> None:
         ],
         past=[Follower(accepted=node.publishing.remember, since=recent)],
         ahead=ahead,
+        copies=None if node.ring is None else node.ring.copies,
     )
     node.mailboxes.start()
     node.registrations.start()

@@ -2,6 +2,7 @@
 
 import random
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, cast
@@ -13,6 +14,7 @@ from tocsin.broker.consumers.consumers import Consumers
 from tocsin.broker.consumers.end_notices import EndNotices
 from tocsin.broker.dead_letters import DeadLetters, Remaker
 from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.declarations.declarations import Spread as Declare
 from tocsin.broker.declarations.semantics import Semantics
 from tocsin.broker.engines.embedded import EmbeddedEngine
 from tocsin.broker.engines.outbox import OutboxEngine
@@ -34,8 +36,12 @@ from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
+from tocsin.broker.ring.copies import Settled
+from tocsin.broker.ring.port import RingPort
+from tocsin.broker.ring.ring import Means as RingMeans
+from tocsin.broker.ring.ring import Ring
 from tocsin.broker.subscriptions.failures import FilterFailures
-from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.subscriptions.standing import Spread, StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
 from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.broker.subscriptions.synchronisation import Synchronisation
@@ -49,18 +55,20 @@ from tocsin.broker.tree.tree import Tree
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
-from tocsin.model.identity import Instant
+from tocsin.model.filters import Filter
+from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
+Name = Callable[[tuple[Filter, ...]], SubscriptionId]
 
 
 class _Sending:
     """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
     offers to it."""
 
-    def __init__(self, on: Foundation) -> None:
+    def __init__(self, on: Foundation, spread: Spread) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
         self.key = key = world_key(settings.implicit.key_file, directory.store)
@@ -95,10 +103,15 @@ class _Sending:
             engine, deliverer, directory.outcomes, self.failures, settings.delivery, harvests
         )
         self.notices = EndNotices(deliverer)
-        self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now)
+        self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now, spread)
         self.consumers = consumers = Consumers(
             settings, base_url, directory.store, self.standing, network.http, deliverer, now, on.report
         )
+
+
+def _settled(engine: EmbeddedEngine) -> Settled:
+    matched_to, lanes = engine.progress()
+    return Settled(matched_to, {str(name): place for name, place in lanes.items()})
 
 
 def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> EmbeddedEngine | OutboxEngine:
@@ -116,10 +129,11 @@ def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> Embedde
 class _Subscribing:
     """What can be asked for, who asked for it, and what is kept for those who fetch it."""
 
-    def __init__(self, on: Foundation, sending: _Sending) -> None:
+    def __init__(self, on: Foundation, sending: _Sending, name: Name, declare: Declare) -> None:
         settings, base_url, store, journal = on.settings, on.base_url, on.directory.store, on.directory.journal
         standing, settlement, notices = sending.standing, sending.settlement, sending.notices
-        self.declarations = declarations = Declarations(journal, store.past.catalogue(), standing, now, on.report)
+        known = store.past.catalogue()
+        self.declarations = declarations = Declarations(journal, known, standing, now, on.report, declare)
         failing = (settlement.unjudged, settlement.unwritten, sending.failures.delivered)
         feeding = Feeding(base_url, on.judges, *failing)
         self.mailboxes = mailboxes = Mailboxes(store, on.directory.reader, settings, now, feeding)
@@ -140,6 +154,7 @@ class _Subscribing:
             consumers=sending.consumers,
             mailboxes=mailboxes,
             settlement=settlement,
+            name=name,
         )
         self.pull_points = PullPoints(self.subscriptions, standing, mailboxes, settings.limits.pull_idle, now)
         self.current_messages = current = CurrentMessages(store.current_messages, on.directory.reader.end())
@@ -154,18 +169,24 @@ class Node:
     Services are made in the order in which they need each other; a new one is made at the end.
     """
 
-    def __init__(self, on: Foundation) -> None:
+    def __init__(self, on: Foundation, port: RingPort | None = None) -> None:
+        ring: Ring | None = None
         self.settings, self.base_url, self.judges = settings, base_url, judges = on.settings, on.base_url, on.judges
         self.store, self.journal = store, journal = on.directory.store, on.directory.journal
         reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
 
-        sending = _Sending(on)
+        sending = _Sending(on, lambda each: None if ring is None else ring.spread(each))
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
         self.harvests = sending.harvests
         self.views = Views(self.harvests)
 
-        asked = _Subscribing(on, sending)
+        asked = _Subscribing(
+            on,
+            sending,
+            lambda filters: SubscriptionId(uuid.uuid4().hex) if ring is None else ring.name(filters),
+            lambda what: None if ring is None else ring.declare(what),
+        )
         self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension
         self.subscriptions, self.mailboxes = subscriptions, mailboxes = asked.subscriptions, asked.mailboxes
         self.pull_points, self.synchronisation = asked.pull_points, asked.synchronisation
@@ -182,6 +203,7 @@ class Node:
             declarations=self.declarations,
             semantics=self.semantics,
             asking=self.harvests.asking,
+            relay=lambda *what: None if ring is None else ring.relay(*what),
         )
         self.topic_counts = TopicCounts(store)
         self.topics = Topics(asked.topic_space, self.topic_counts, standing)
@@ -236,8 +258,35 @@ class Node:
             publishing=publishing,
             settlement=settlement,
         )
+        self.ring = ring = self._ring(on, port)
         self.pipeline = PipelineProgress(on.directory.places.data)
         self.retention = Retention(on.directory.log, self.engine, settlement, settings, now)
+
+    def _ring(self, on: Foundation, port: RingPort | None) -> Ring | None:
+        engine, settlement = self.engine, self.settlement
+        if port is None or not isinstance(engine, EmbeddedEngine):
+            return None
+        means = RingMeans(
+            self.settings.ring,
+            self.base_url,
+            self.store,
+            on.directory.places,
+            on.directory.log,
+            on.directory.reader,
+            self.standing,
+            self.declarations,
+            self.publishing,
+            self.deliverer,
+            self.judges.aside,
+            lambda: _settled(engine),
+            lambda: (sum(self.publishing.accepted.values()), sum(settlement.delivered.values())),
+            now,
+            on.report,
+            self.journal,
+        )
+        ring = Ring(port, means)
+        on.network.schemes["ring"] = ring
+        return ring
 
     @property
     def body_limit(self) -> int:

@@ -148,6 +148,7 @@ SHARED_LOG = Kind(
 )
 BASE_URL = Kind("an address such as http://broker.example:8080", _base_url)
 HOST = Kind("a host name or address", _filled)
+WORD = Kind("a name", _filled)
 FOLDER = Kind("a folder", lambda text: Path(_filled(text)))
 ORIGINS = Kind("* or names such as events.example.com, by commas", _origins, ",".join)
 FILE_NAME = Kind("a file", lambda text: Path(_filled(text)))

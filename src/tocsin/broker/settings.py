@@ -21,6 +21,7 @@ from tocsin.broker.quantities import (
     PLACE,
     SHARED_LOG,
     SIZE,
+    WORD,
     Kind,
     one_of,
     optional,
@@ -159,6 +160,25 @@ class TreeSettings(Struct, frozen=True):
     children: Count = 32
 
 
+class RingSettings(Struct, frozen=True):
+    """`port` is where the other nodes of a ring reach this one, 0 for one that is free, none for a node that is in no
+    ring; `advertise` the host they know it by. `join` is where a node of the ring is. A `dht` node has no doors.
+
+    What is acknowledged is at so many `replicas`, no two at one `site`. Nodes hear of each other every `beat`; who
+    reaches no majority for the time of a `lease` acknowledges nothing, and who is not heard of for a `silence` is put
+    out."""
+
+    port: Annotated[int | None, optional(whole(0, 65535))] = None
+    advertise: Annotated[str | None, optional(HOST)] = None
+    join: Annotated[str | None, optional(BASE_URL)] = None
+    role: Annotated[Literal["broker", "dht"], one_of("broker", "dht")] = "broker"
+    replicas: Count = 3
+    site: Annotated[str | None, optional(WORD)] = None
+    beat: Duration = 1.0
+    lease: Duration = 5.0
+    silence: Duration = 8.0
+
+
 class PipelineSettings(Struct, frozen=True):
     """Without `tables` they are in the data directory; `tables_options` are those of delta-rs for where they are."""
 
@@ -187,6 +207,7 @@ class Settings(Struct, frozen=True):
     implicit: ImplicitSettings = ImplicitSettings()
     reply: ReplySettings = ReplySettings()
     tree: TreeSettings = TreeSettings()
+    ring: RingSettings = RingSettings()
     origins: Mapping[str, str] = field(default_factory=dict)
 
     @property

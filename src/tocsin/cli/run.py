@@ -26,17 +26,27 @@ def serve(
     extra: options.Setting = None,
     log: options.SharedLog = None,
     parent: Annotated[str | None, typer.Option(metavar="URL", help="The node above this one in a tree.")] = None,
+    join: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Any node of the ring that it joins.")] = None,
+    role: Annotated[str | None, typer.Option(help="broker, or dht: without doors, it stores, matches, relays.")] = None,
     json: options.Json = False,
 ) -> None:
-    """One node alone, without a JVM: it matches by itself. With --log it shares the work with others and with Spark;
-    with --parent it is a node of a tree, and a subscription at one receives what is published at any other."""
+    """One node, without a JVM: it matches by itself. Others join it with --join HOST:PORT, and all of them are one
+    broker. With --log it shares the work with others and with Spark; with --parent it is a node of a tree, and a
+    subscription at one receives what is published at any other."""
     import uvloop
 
     asked = {"listen": listen, "port": port, "data": data, "config": config, "log-shared": log, "tree-parent": parent}
+    asked |= {"ring-join": _url(join), "ring-role": role}
     settings = options.settings_of(extra, **asked, engine="embedded")
     if settings.log.shared is not None:
         settings = options.settings_of(extra, **asked, engine="spark")
+    elif settings.origins.get("ring.port", "default") == "default":
+        settings = options.settings_of([*(extra or ()), "ring-port=0"], **asked, engine="embedded")
     uvloop.run(_serve(settings, json))
+
+
+def _url(place: str | None) -> str | None:
+    return place if place is None or "://" in place else f"http://{place}"
 
 
 async def _serve(settings: "Settings", json: bool) -> None:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import AsyncIterator
 
-from tocsin.broker.foundation import LOOPBACK
 from tocsin.broker.node import Node
 from tocsin.broker.settings import Settings
 from tocsin.doors.gate import Gate, OpenToAll, Policy
@@ -19,6 +18,7 @@ from tocsin.model.subscription import Subscription
 from tocsin.store.database import Store
 from tocsin.store.errors import DatabaseFailed
 from tocsin.store.users import Users
+from tocsin.wire.addresses import LOOPBACK
 from tocsin.wire.tls import Identity, server_context
 
 LOOK_SECONDS = 0.5

@@ -6,6 +6,7 @@ from tocsin.doors.gate import Gate
 from tocsin.doors.notifiers import PATH as NOTIFIERS
 from tocsin.doors.notifiers import NotifierDoor
 from tocsin.doors.peers import PeerDoor
+from tocsin.doors.ring import ring_door
 from tocsin.doors.soap import SoapDoor
 from tocsin.doors.wsdl import description
 from tocsin.mediation.topics import PUBLISH_DOOR
@@ -50,4 +51,4 @@ def doors(gate: Gate) -> Application:
         except Disconnected:
             return
 
-    return application
+    return application if node.ring is None else ring_door(node.ring, application, node.body_limit)

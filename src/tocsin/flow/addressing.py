@@ -87,4 +87,4 @@ def pulled_by(subscription: Subscription) -> str | None:
 
 def addressed_to(record: Accepted) -> str | None:
     """The one pull point that gets what was posted to its address; None where subscriptions decide."""
-    return pull_point_of(record.door)
+    return pull_point_of(record.door.partition("?")[0])

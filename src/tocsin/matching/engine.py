@@ -16,7 +16,7 @@ from tocsin.matching.judge import Judge, Undecided
 from tocsin.model.filters import TopicIs, plane_of
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
-from tocsin.model.notification import Notification, Way
+from tocsin.model.notification import EVERY_PLANE, Notification, Way
 from tocsin.model.subscription import Subscription, neighbour_of, notifier_of
 
 _id = attrgetter("id")
@@ -233,7 +233,7 @@ def may_have(subscription: Subscription, way: Way) -> bool:
     """What came from a neighbour never goes back to it, and what came to a node of a ring may be for some alone."""
     if neighbour_of(subscription) == way.by or (way.only and subscription.id not in way.only):
         return False
-    return not way.plane or plane_of(subscription.filters) == way.plane
+    return way.plane in ("", EVERY_PLANE) or plane_of(subscription.filters) == way.plane
 
 
 def _is_plain(subscription: Subscription) -> bool:

@@ -1,4 +1,4 @@
-"""Between the nodes of a tree or a ring: notifications whole, as MessagePack, so that nothing of them is lost on the way.
+"""Between the nodes of a tree or a ring: notifications whole, as MessagePack, so that nothing of them is lost.
 
 Each stands in a frame of its own, and a message is one frame or more: frames are joined without being read again.
 """
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tocsin.mediation.rules import Dialect
 from tocsin.model.identity import Pairs
-from tocsin.model.notification import Notification, Way
+from tocsin.model.notification import EVERY_PLANE, Notification, Way
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.replies import ReplyRequest
@@ -38,10 +38,9 @@ def neighbour_at(door: str) -> str:
     return parse_qs(door.partition("?")[2]).get("by", [""])[-1]
 
 
-def ring_door(by: str, plane: str = "", only: Iterable[str] = ()) -> str:
-    """Where what a node of the ring passes on comes in: with for whom it is, if it is for some alone."""
-    asked = {"by": by, **({"plane": plane} if plane else {}), **({"only": ",".join(only)} if only else {})}
-    return f"{RING_DOOR}?{urlencode(asked)}"
+def ring_door(by: str, plane: str = EVERY_PLANE, only: Iterable[str] = (), door: str = RING_DOOR) -> str:
+    """Where what a node of the ring passes on comes in, with for whom it is."""
+    return f"{door}?{urlencode({'by': by, 'plane': plane, **({'only': ','.join(only)} if only else {})})}"
 
 
 def notifications(record: Accepted) -> tuple[Notification, ...]:
@@ -49,9 +48,7 @@ def notifications(record: Accepted) -> tuple[Notification, ...]:
     asked = parse_qs(record.door.partition("?")[2])
     by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
     only = tuple(asked["only"][-1].split(",")) if "only" in asked else ()
-    return tuple(
-        _received(each, record, index, by, plane, only) for index, each in enumerate(_read(record.body))
-    )
+    return tuple(_received(each, record, index, by, plane, only) for index, each in enumerate(_read(record.body)))
 
 
 def _received(

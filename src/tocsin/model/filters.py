@@ -113,23 +113,28 @@ Filter = Union[  # noqa: UP007 - names its own members
 NOTHING = AnyOf(())
 
 
-TOPICS = "/topics"  # no information space has such a name
+TOPICS = "/topics"  # a plane; no information space has such a name
 
 
 def plane_of(filters: Iterable[Filter]) -> str:
-    """Where on a ring a conjunction meets notifications: by their content topics in the space of its first box, or else
-    by their topics."""
-    for each in filters:
-        match each:
-            case InBox(space):
-                return space
-            case AllOf(inner) if (found := plane_of(inner)) != TOPICS:
-                return found
-            case AnyOf(inner) if inner:
-                spaces = {one.space if isinstance(one, InBox) else TOPICS for one in inner}
-                if len(spaces) == 1 and TOPICS not in spaces:
-                    return spaces.pop()
-    return TOPICS
+    """Where in a ring those who ask for all of these meet notifications: by content topics of an information space, or
+    by topics."""
+    boxes = boxes_of(AllOf(tuple(filters)))
+    return boxes[0].space if boxes else TOPICS
+
+
+def boxes_of(asked: Filter) -> tuple[InBox, ...]:
+    """Boxes of one space, one of which holds of whatever matches; none if that cannot be said."""
+    match asked:
+        case InBox():
+            return (asked,)
+        case AllOf(filters):
+            return next(filter(None, map(boxes_of, filters)), ())
+        case AnyOf(filters):
+            found = [boxes_of(each) for each in filters]
+            boxes = tuple(box for each in found for box in each)
+            return boxes if all(found) and len({each.space for each in boxes}) == 1 else ()
+    return ()
 
 
 def leaves(filters: Iterable[Filter]) -> Iterator[Filter]:

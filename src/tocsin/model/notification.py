@@ -13,11 +13,14 @@ class Payload(Struct, frozen=True, gc=False):
     data: bytes
 
 
+EVERY_PLANE = "*"
+
+
 class Way(Struct, frozen=True, array_like=True, gc=False):
     """How it came here from the node at which it was published: by which neighbour, and how many in all.
 
-    `path` are those that passed it on, in their order. In a ring it may be for some of the subscriptions here alone:
-    those of a `plane`, or `only` those that are named.
+    `path` are those that passed it on, in their order. In a ring it came to a `plane`, or to every one, and may be for
+    the subscriptions of that alone, or `only` for those that are named.
     """
 
     by: str

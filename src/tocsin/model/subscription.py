@@ -54,7 +54,8 @@ State = Literal["active", "paused", "suspended", "ended"]
 
 
 class Subscription(Struct, frozen=True, cache_hash=True):
-    """A conjunction of filters and a consumer; without a consumer it is a pull point."""
+    """A conjunction of filters and a consumer; without a consumer it is a pull point. Where several nodes have it, the
+    greater `version` is the later."""
 
     id: SubscriptionId
     owner: str | None
@@ -66,6 +67,7 @@ class Subscription(Struct, frozen=True, cache_hash=True):
     expires: Instant | None
     state: State = "active"
     reason: str = ""
+    version: int = 0
 
     def wants_at(self, at: Position, when: Instant) -> bool:
         """Whether it stands for a notification accepted there and then, filters aside."""

@@ -5,14 +5,13 @@ import gc
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 
-from tocsin.broker.foundation import LOOPBACK
 from tocsin.broker.lifecycle import open_node
 from tocsin.broker.node import Node
 from tocsin.broker.settings import Settings
 from tocsin.doors.access import gate_of, require_users, tls_context
 from tocsin.doors.application import doors
 from tocsin.doors.tcp import tcp_doors, tcp_listener
-from tocsin.wire.addresses import place
+from tocsin.wire.addresses import LOOPBACK, place
 from tocsin.wire.server import listen, served
 
 

@@ -80,6 +80,9 @@ def origin(url: str) -> str:
     return f"{url.partition(':')[0].lower()}://{host}:{port}"
 
 
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
 class AddressGuard:
     def __init__(self, *, loopback_allowed: bool, own: Collection[tuple[str, int]] = ()) -> None:
         self._loopback_allowed = loopback_allowed

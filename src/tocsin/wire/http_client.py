@@ -4,7 +4,7 @@ Plain posts, which most deliveries are, go a short way of their own; libcurl doe
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from functools import partial
 from time import monotonic
 from typing import Any, Protocol
@@ -32,7 +32,7 @@ class Poster(Protocol):
 class HttpClient:
     """Made inside the running loop. Keep-alive, no redirects, no proxy; with a guard, checked at every connect.
 
-    Addresses of `tcp:` are left to who speaks SOAP over TCP, if there is one.
+    Addresses of `tcp:` and of other `schemes` are left to whoever speaks those.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class HttpClient:
         max_connections: int = 1024,
         max_body: int = 64 << 10,
         trust: Trust = SYSTEM,
-        tcp: Poster | None = None,
+        schemes: Mapping[str, Poster] = {},
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._multi = Multi(self._finished, idle_connections=max_connections)
         self._resolver = Resolver(resolve, patience=connect_timeout)
         self._pins = self._resolver.pins
         timing = (connect_timeout, timeout)
-        self._tcp = tcp
+        self._schemes = schemes
         self._plain = Plain(self._tell, self._begin, guard, timing, limit=max_body, idle_connections=max_connections)
         self.post = self._plain.post
         self._make = partial(Transfer, self._multi, guard, timing, limit=max_body, trust=trust)
@@ -110,8 +110,8 @@ class HttpClient:
 
     def _begin(self, url: str, headers: Pairs, body: bytes, done: Done) -> None:
         """A post for which no connection is open, or not with these headers."""
-        if self._tcp is not None and url[:4].lower() == "tcp:":
-            self._tcp.post(url, headers, body, done)
+        if (other := self._schemes.get(url.partition(":")[0].lower())) is not None:
+            other.post(url, headers, body, done)
             return
         pin = self._pins.get(url)
         if pin is None or pin.until < monotonic() or self._closed:

@@ -269,13 +269,6 @@ def test_a_notification_has_a_key_for_its_topic_and_one_for_its_point() -> None:
     assert keys_of(notification(topic("r").steps), DECLARED) == (first,)
 
 
-def test_a_space_called_as_the_topics_are_has_no_plane() -> None:
-    declared = {TOPICS: InformationSpace(TOPICS, TIDES.dimensions)}
-    told = notification(attributes=((CONTENT_TOPIC, "topics:3"),))
-    assert place_of((InBox(TOPICS, (WHOLE,)),), declared) == Place(TOPICS, EVERYWHERE)
-    assert [plane for plane, _ in keys_of(told, declared)] == [TOPICS]
-
-
 def test_dimensions_beyond_the_eighth_do_not_matter_for_the_place() -> None:
     space = InformationSpace("wide", tuple(Dimension(f"d{n}", "number", 0, 1) for n in range(10)))
     curve, half = curve_through(space), (0.5,) * 8

@@ -1,7 +1,7 @@
 """What is declared to a node goes through its log, and is known from its record on."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.checks import boxes_in, check_among, formed, graphs_in, is_known, no_such_space
@@ -24,8 +24,12 @@ from tocsin.semantics.interest.world import World
 SHOWN = 3
 
 
+Spread = Callable[[Sequence[Declaration]], Awaitable[None] | None]
+
+
 class Declarations:
-    """`known` is as of the last record on disk."""
+    """`known` is as of the last record on disk. In a ring `spread` has all nodes declare it; None where that is here
+    alone."""
 
     def __init__(
         self,
@@ -34,8 +38,10 @@ class Declarations:
         standing: StandingSubscriptions,
         now: Callable[[], Instant],
         report: Callable[[str], None],
+        spread: Spread = lambda _: None,
     ) -> None:
         self._journal, self.known, self._standing, self._now, self._report = journal, known, standing, now, report
+        self._spread = spread
         self.ahead = known  # as it will be, once all that waits is on disk
         self._declaring = 0  # so many wait
         self._last: asyncio.Future[int] | None = None  # of them
@@ -122,6 +128,14 @@ class Declarations:
 
     async def append(self, what: Sequence[Declaration]) -> None:
         """All or none of it."""
+        if what and (spreading := self._spread(what)) is not None:
+            await spreading
+        elif what:
+            await self.append_here(what)
+
+    async def append_here(self, what: Sequence[Declaration]) -> None:
+        """What is known at this node already, and in that order, changes nothing."""
+        what = [each for each in what if not is_known(each, self.ahead)]
         if not what:
             return
         first, when = self._journal.position(), self._now()

@@ -176,7 +176,7 @@ class EmbeddedEngine:
             self._read_to[subscription] = (after, offset)
 
     def checkpoint(self, dead: Sequence[DeadLetter], revived: Sequence[int]) -> Callable[[], None]:
-        progress = self._progress()
+        progress = self.progress()
 
         def write() -> None:
             if dead or revived or progress != self._saved:
@@ -185,7 +185,7 @@ class EmbeddedEngine:
 
         return write
 
-    def _progress(self) -> tuple[int, dict[SubscriptionId, Place]]:
+    def progress(self) -> tuple[int, dict[SubscriptionId, Place]]:
         """Never beyond the end of what is on disk: what is matched ahead of it is matched again after a crash."""
         lanes, end = own_lanes(self.deliverer.unsettled()), self._reader.end()
         if self._harvests is not None and (unwritten := self._harvests.first_unwritten()) is not None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
@@ -16,7 +16,7 @@ from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.reply.asking import Asked, Asking
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics.topic_space import TopicSpace
-from tocsin.flow.addressing import NOTIFIERS, PULL_POINTS, door_of, event_for_service, pull_point_of
+from tocsin.flow.addressing import NOTIFIERS, PULL_POINTS, addressed_to, door_of, event_for_service, pull_point_of
 from tocsin.flow.flow import normalise
 from tocsin.flow.lifetime import check_expiry
 from tocsin.mediation import between_nodes
@@ -26,7 +26,7 @@ from tocsin.mediation.soap.security import without_security
 from tocsin.mediation.soap.soap import Envelope
 from tocsin.model.identity import SECOND, Instant, Pairs, after
 from tocsin.model.names import Topic
-from tocsin.model.notification import Notification
+from tocsin.model.notification import EVERY_PLANE, Notification
 from tocsin.model.records import Accepted, Position
 from tocsin.model.refusal import Refusal
 from tocsin.model.replies import ReplyRequest
@@ -34,6 +34,7 @@ from tocsin.routing.implicit.messages import Copy
 from tocsin.store.errors import CannotAppend
 
 Key = tuple[str | None, str, str, int]
+Relay = Callable[[Sequence[Notification], str | None], Awaitable[None] | None]
 REMEMBERED_SECONDS = 600.0
 AT_ANY_AGE = Instant(0)
 
@@ -86,19 +87,26 @@ def key_of(
 
 
 def keys_of(arrived: Arrival) -> Iterable[Key]:
-    """Of what neighbours pass on each notification counts by itself: it is known by the node that accepted it, whoever
-    brings it, and in whatever company."""
     if arrived.notifications and arrived.notifications[0].way is not None:
-        return [passed_on(each) for each in arrived.notifications]
+        return [key for each in arrived.notifications for key in keys_of_passed(each, arrived.principal)]
     key = key_of(arrived.notifications, arrived.pull_point, arrived.principal) if arrived.notifications else None
     return () if key is None else (key,)
 
 
-def passed_on(notification: Notification) -> Key:
-    return None, "", f"{notification.cause} {notification.id}", -1
+def keys_of_passed(notification: Notification, principal: str | None) -> Iterable[Key]:
+    """Of what other nodes pass on each counts by itself: it is known by the node that accepted it, whoever brings it,
+    and in whatever company. In a ring, where a publisher that heard no answer may ask another node, also by what the
+    publisher called it."""
+    way = notification.way
+    to = f" {way.plane} {' '.join(way.only)}" if way is not None and way.plane else ""
+    yield None, "", f"{notification.cause} {notification.id}{to}", -1
+    if to and (key := key_of((notification,), None, principal)) is not None:
+        yield key if way is not None and way.plane == EVERY_PLANE else (*key[:2], f"{key[2]}{to}", key[3])
 
 
 class Publishing:
+    """`relay` has notifications taken wherever in a ring they belong; None where that is here."""
+
     def __init__(
         self,
         journal: Journal,
@@ -112,8 +120,9 @@ class Publishing:
         declarations: Declarations,
         semantics: Semantics,
         asking: Asking,
+        relay: Relay = lambda *_: None,
     ) -> None:
-        self._journal, self._now, self._duplicates = journal, now, duplicates
+        self._journal, self._now, self._duplicates, self._relay = journal, now, duplicates, relay
         self._engine, self._standing, self._mailboxes = engine, standing, mailboxes
         self._topics, self._declarations, self._semantics = topics, declarations, semantics
         self._asking = asking
@@ -161,6 +170,10 @@ class Publishing:
             notifications = normalise(record)
         if first.attributes or len(notifications) > 1 or reply is not None:
             record, notifications = self._asking_for_replies(record, notifications, reply, of_notifier)
+        if pull_point is None and not of_notifier and (relaying := self._relay(notifications, caller.name)) is not None:
+            await relaying
+            self.accepted[dialect] += len(notifications)
+            return None
         key = key_of(notifications, pull_point, caller.name)
         stored = None if key is None else self._duplicates.first(key, now)
         if repeats := stored is not None:
@@ -203,25 +216,39 @@ class Publishing:
     async def pass_on(self, door: str, body: bytes) -> None:
         """What another node of the tree accepted, under its own rules; returns when it is on disk. Each is taken once:
         what came before, began here, or goes in a circle is left out."""
+        record = self._passed_on(door, body)
+        await self._take(record, [self._comes_from_elsewhere(each) for each in normalise(record)])
+
+    async def take(self, door: str, body: bytes, principal: str | None) -> None:
+        """What belongs here of what was accepted at some node of the ring: each once, however often it comes."""
+        record = self._passed_on(door, body, principal)
+        await self._take(record, [True] * len(normalise(record)))
+
+    def _passed_on(self, door: str, body: bytes, principal: str | None = None) -> Accepted:
         if (overload := self._engine.overload or self._mailboxes.overload) is not None:
             raise Refusal("overloaded", f"{overload}; try again a little later")
-        journal, now = self._journal, self._now()
-        record = Accepted(journal.position(), now, door, between_nodes.NAME, (), None, new_cause(), body)
-        notifications = normalise(record)
-        known = [self._duplicates.first(passed_on(each), AT_ANY_AGE) for each in notifications]
-        new = [at for at, each in enumerate(notifications) if known[at] is None and self._comes_from_elsewhere(each)]
-        asks = any(each.reply is not None for each in notifications)
-        if len(new) < len(notifications) or asks:
+        position = self._journal.position()
+        return Accepted(position, self._now(), door, between_nodes.NAME, (), principal, new_cause(), body)
+
+    async def _take(self, record: Accepted, wanted: Sequence[bool]) -> None:
+        """Those that are wanted and were not taken before; returns when all of them are on disk."""
+        journal, notifications = self._journal, normalise(record)
+        keys = [tuple(keys_of_passed(each, record.principal)) for each in notifications]
+        known = [self._first_of(each) for each in keys]
+        new = [at for at, each in enumerate(known) if each is None and wanted[at]]
+        if len(new) < len(notifications) or any(each.reply is not None for each in notifications):
             self.repeated += len(notifications) - len(new)
-            frames = list(between_nodes.frames(body))
+            frames = list(between_nodes.frames(record.body))
             kept = (self._with_reply(frames[at], notifications[at].reply) for at in new)
             record = msgspec.structs.replace(record, body=between_nodes.framed(kept))
             notifications = normalise(record)
         waiting = {each for each in known if each is not None}
         if notifications:
-            stored = journal.accept(record, arrival(record.at.offset, notifications, None, None))
-            for each in notifications:
-                self._duplicates.remember(passed_on(each), now, stored)
+            pull_point = addressed_to(record)
+            stored = journal.accept(record, arrival(record.at.offset, notifications, pull_point, record.principal))
+            for at in new:
+                for key in keys[at]:
+                    self._duplicates.remember(key, record.when, stored)
             waiting.add(stored)
         try:
             for future in waiting:
@@ -229,6 +256,10 @@ class Publishing:
         except CannotAppend as problem:
             raise journal.refusal(problem) from None
         self.accepted[between_nodes.NAME] += len(notifications)
+
+    def _first_of(self, keys: Iterable[Key]) -> "asyncio.Future[int] | None":
+        found = (self._duplicates.first(key, AT_ANY_AGE) for key in keys)
+        return next((each for each in found if each is not None), None)
 
     def _with_reply(self, frame: memoryview, request: ReplyRequest | None) -> bytes | memoryview:
         """What asks for replies is kept with the way back from here."""

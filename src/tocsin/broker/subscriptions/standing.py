@@ -1,7 +1,8 @@
 """The subscriptions that stand, and the one way in which they change: by a record of the log."""
 
+import asyncio
 import heapq
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 
@@ -37,10 +38,12 @@ def standing(subscription: Subscription | None, name: str, now: Instant) -> Subs
 
 
 Seen = Callable[[Subscription], bool]
+Spread = Callable[[Subscription], Awaitable[None] | None]
 
 
 class StandingSubscriptions:
-    """`by_id` is as of the last record on disk, `changing` has those whose next state is not there yet."""
+    """`by_id` is as of the last record on disk, `changing` has those whose next state is not there yet. In a ring
+    `spread` has a change made wherever it belongs; None where that is here alone."""
 
     def __init__(
         self,
@@ -49,8 +52,10 @@ class StandingSubscriptions:
         notices: EndNotices,
         base_url: str,
         now: Callable[[], Instant],
+        spread: Spread = lambda _: None,
     ) -> None:
         self._journal, self._notices, self._base_url, self._now = journal, notices, base_url, now
+        self._spread = spread
         self.by_id: dict[SubscriptionId, Subscription] = {each.id: each for each in current}
         self.changing: dict[SubscriptionId, Subscription] = {}
         self.dialects = {each.id: each.form.dialect for each in current}  # also of those that have ended
@@ -92,14 +97,20 @@ class StandingSubscriptions:
         return [each for each in over if each.id not in self.changing]
 
     async def change(self, subscription: Subscription) -> Subscription:
-        change = Changed(self._journal.position(), self._now(), subscription)
-        future = self._journal.change(change)
+        if (spreading := self._spread(subscription)) is not None:
+            await spreading
+        else:
+            await self._journal.stored(self.change_here(subscription))
+        return subscription
+
+    def change_here(self, subscription: Subscription) -> "asyncio.Future[int]":
+        """At this node alone; done when it is on disk."""
+        future = self._journal.change(Changed(self._journal.position(), self._now(), subscription))
         self.changing[subscription.id] = subscription
         for watch in self._watches:
             watch[subscription.id] = subscription
         future.add_done_callback(lambda _: self._settled(subscription))
-        await self._journal.stored(future)
-        return subscription
+        return future
 
     async def turn(self, name: str, state: State, reason: str = "") -> Subscription:
         return await self.change(replace(self.get(name), state=state, reason=reason))

@@ -20,7 +20,7 @@ from tocsin.flow.addressing import pull_point_of
 from tocsin.matching.resolution import check_envelopes
 from tocsin.mediation.operations import EndStatus, Renew, Start, Subscribe
 from tocsin.mediation.soap.templates import PULL_POINTS
-from tocsin.model.filters import ForNotifier
+from tocsin.model.filters import Filter, ForNotifier
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription, neighbour_of, notifier_of
@@ -47,7 +47,9 @@ class Subscriptions:
         consumers: Consumers,
         mailboxes: Mailboxes,
         settlement: Settlement,
+        name: Callable[[tuple[Filter, ...]], SubscriptionId],
     ) -> None:
+        self._name = name
         self._journal, self._standing, self._settings = journal, standing, settings
         self._base_url, self._now, self._store, self._guard = base_url, now, store, guard
         self._topics, self._declarations, self._consumers = topics, declarations, consumers
@@ -187,13 +189,14 @@ class Subscriptions:
         self._topics.check_filters(request.filters)
         check_envelopes(request.filters, request.form)
         self._consumers.check(caller, consumer, request.end_to)
+        filters = self._declarations.resolved(request.filters)
         return Subscription(
-            SubscriptionId(uuid.uuid4().hex),
+            self._name(filters),
             None,
             self._consumers.asked(consumer, request.form),
             request.end_to,
             request.form,
-            self._declarations.resolved(request.filters),
+            filters,
             self._journal.position(),
             self._granted(request.expires),
         )

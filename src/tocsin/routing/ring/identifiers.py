@@ -21,3 +21,17 @@ def distance(start: int, end: int) -> int:
 def within(key: int, after: int, upto: int) -> bool:
     """Whether a key lies in the arc (after, upto]; from a place to itself that is the whole circle."""
     return 0 < distance(after, key) <= (distance(after, upto) or SIZE) or after == key == upto
+
+
+def named_at(key: int, unique: str) -> str:
+    """The id of something that lies at a key, from which every node can tell where."""
+    return f"{key:016x}-{unique}"
+
+
+def place_of_name(name: str) -> int:
+    """Of what was named before there was a ring, as if by chance."""
+    key, dash, _ = name.partition("-")
+    return int(key, 16) if dash and len(key) == BITS // 4 and set(key) <= _DIGITS else identifier_of(name)
+
+
+_DIGITS = set("0123456789abcdef")

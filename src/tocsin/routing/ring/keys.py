@@ -4,12 +4,11 @@ Whatever matches a subscription has, in the plane of that, a key within its span
 """
 
 from collections.abc import Iterable, Mapping
-from itertools import chain
 
 from msgspec import Struct
 
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in, space_of
-from tocsin.model.filters import AllOf, AnyOf, Filter, InBox, TopicIs
+from tocsin.model.filters import TOPICS, AllOf, AnyOf, Filter, TopicIs, boxes_of
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.space import InformationSpace
@@ -18,8 +17,6 @@ from tocsin.routing.ring.identifiers import SIZE, identifier_of
 from tocsin.routing.ring.spans import EVERYWHERE, NOWHERE, Arcs, Keys, Span, union
 from tocsin.routing.ring.topic_keys import key_of_topic, span_of_topics
 
-# A space of this name has no plane of its own: what asks for its boxes is among the topics, everywhere.
-TOPICS = "topics"
 Spaces = Mapping[str, InformationSpace]
 
 
@@ -34,7 +31,7 @@ def place_of(filters: Iterable[Filter], spaces: Spaces) -> Place:
     """Of a subscription that asks for all of these. It holds for the spaces as they are declared now. `Refusal` for a
     box by which it would be placed, of a space that is not declared."""
     asked = AllOf(tuple(filters))
-    if boxes := _boxes(asked):
+    if boxes := boxes_of(asked):
         curve = curve_through(_declared(boxes[0].space, spaces))
         return _place(boxes[0].space, union(curve.span(each.sides) for each in boxes))
     return _place(TOPICS, _topics(asked))
@@ -45,7 +42,7 @@ def keys_of(notification: Notification, spaces: Spaces) -> tuple[tuple[str, int]
     key = TOPICS, key_of_topic(notification.topic)
     text = notification.attribute(CONTENT_TOPIC)
     space = None if text is None else spaces.get(space_of(text))
-    if text is None or space is None or space.name == TOPICS:
+    if text is None or space is None:
         return (key,)
     point = point_in(space, text)
     return (key,) if point is None else (key, (space.name, curve_through(space).key(point)))
@@ -62,20 +59,6 @@ def _declared(name: str, spaces: Spaces) -> InformationSpace:
         listed = known_names(name, sorted(spaces))
         raise Refusal("unknown-topic", f"there is no information space {name[:80]!r}; {listed}")
     return space
-
-
-def _boxes(asked: Filter) -> tuple[InBox, ...]:
-    """Boxes of one space, one of which holds of whatever matches; none if that cannot be said."""
-    match asked:
-        case InBox(space):
-            return (asked,) if space != TOPICS else ()
-        case AllOf(filters):
-            return next(filter(None, map(_boxes, filters)), ())
-        case AnyOf(filters):
-            found = [_boxes(each) for each in filters]
-            boxes = tuple(chain.from_iterable(found))
-            return boxes if all(found) and len({each.space for each in boxes}) == 1 else ()
-    return ()
 
 
 def _topics(asked: Filter) -> Span:

@@ -1,0 +1,1 @@
+"""This node in a ring of brokers that act as one (paper 004)."""

@@ -1,0 +1,125 @@
+"""Going on for a node that is no more: what it had acknowledged and not delivered is taken from a copy of its log, and
+told to just those it was for."""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from tocsin.broker.journal import readable
+from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.ring.asking import Asking
+from tocsin.broker.ring.circle import Circle
+from tocsin.broker.ring.copies import Settled
+from tocsin.broker.ring.messages import Copies, Copy
+from tocsin.broker.ring.placing import Placing, is_of_ring
+from tocsin.broker.ring.replicas import Replicas, standing_in
+from tocsin.flow.addressing import PULL_POINTS, addressed_to, pulled_by
+from tocsin.flow.flow import Flow
+from tocsin.matching.catalogue import Catalogue
+from tocsin.matching.judge import Judge
+from tocsin.mediation.between_nodes import RING_DOOR, frame_of, framed, ring_door
+from tocsin.model.notification import Notification
+from tocsin.model.records import Accepted, Changed
+from tocsin.model.subscription import Subscription
+from tocsin.routing.ring.roster import Member
+from tocsin.store.codec import decode
+
+TOGETHER = 500  # notifications in one record
+_settled = msgspec.msgpack.Decoder(Settled).decode
+
+
+class Left(NamedTuple):
+    """A notification that these were still to be told of; at a door of its own if it is for a pull point."""
+
+    notification: Notification
+    only: tuple[str, ...]
+    door: str = RING_DOOR
+
+
+class Adoption:
+    def __init__(
+        self,
+        circle: Circle,
+        asking: Asking,
+        placing: Placing,
+        publishing: Publishing,
+        replicas: Replicas,
+        base_url: str,
+        judge: Judge,
+        known: Catalogue,
+    ) -> None:
+        self._circle, self._asking, self._placing, self._publishing = circle, asking, placing, publishing
+        self._replicas, self._base_url, self._judge, self._known = replicas, base_url, judge, known
+
+    async def adopt(self, origin: str) -> int:
+        """How many notifications were left; all of them are on disk here."""
+        settled, payloads = await self._best(origin)
+        subscriptions = [each for each in standing_in(iter(payloads)).values() if is_of_ring(each)]
+        await self._placing.put_here(each for each in subscriptions if each.state != "ended")
+        count, waiting = 0, list[Left]()
+        for each in self._left(payloads, settled):
+            if waiting and (len(waiting) >= TOGETHER or (each.only, each.door) != (waiting[0].only, waiting[0].door)):
+                await self._take(origin, waiting)
+                waiting = []
+            waiting.append(each)
+            count += 1
+        if waiting:
+            await self._take(origin, waiting)
+        return count
+
+    async def _take(self, origin: str, waiting: list[Left]) -> None:
+        door = ring_door(origin, only=waiting[0].only, door=waiting[0].door)
+        await self._publishing.take(door, framed(frame_of(each.notification) for each in waiting), None)
+
+    async def _best(self, origin: str) -> tuple[Settled, list[bytes]]:
+        """The copy that goes furthest: any has all that was acknowledged."""
+        number, mine = self._circle.number, self._replicas.next(origin)
+        best: Member | None = None
+        for each in self._circle.others():
+            found = await self._asking.ask(each, Copies(number, origin), Copy)
+            if found.last > mine:
+                best, mine = each, found.last
+        payloads: list[bytes] = []
+        while True:
+            asked = Copies(number, origin, len(payloads))
+            page = (
+                self._replicas.copy(origin, len(payloads))
+                if best is None
+                else await self._asking.ask(best, asked, Copy)
+            )
+            payloads += page.payloads
+            if not page.more:
+                return _settled(page.settled) if page.settled else Settled(), payloads
+
+    def _left(self, payloads: Iterable[bytes], settled: Settled) -> Iterator[Left]:
+        """As the node itself would have matched them, record by record."""
+        flow, lagging = Flow(self._base_url, self._known, self._judge), settled.lagging
+        feeding = dict[str, Subscription]()
+        for payload in payloads:
+            match record := decode(payload):
+                case Changed(subscription=subscription):
+                    flow.apply(subscription)
+                    feeding[subscription.id] = subscription
+                case Accepted():
+                    point = addressed_to(record)
+                    for each in readable(record):
+                        place = (record.at.offset, each.index)
+                        is_new = record.at.offset >= settled.matched_to
+                        if point is not None:
+                            if is_new or (point in lagging and lagging[point] < place):
+                                yield Left(each, (point,), f"{PULL_POINTS}{point}")
+                            continue
+                        wanted = [*flow.match(each).wanted, *(pair[0] for pair in flow.match(each).undecided)]
+                        only = [
+                            one.id
+                            for one in wanted
+                            if is_of_ring(one) and (is_new or (_lane(one) in lagging and lagging[_lane(one)] < place))
+                        ]
+                        if only:
+                            yield Left(each, tuple(only))
+
+
+def _lane(subscription: Subscription) -> str:
+    """What feeds a pull point is as far as that is."""
+    return pulled_by(subscription) or subscription.id

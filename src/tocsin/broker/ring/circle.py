@@ -1,0 +1,136 @@
+"""The roster by which this node goes, who may act by it, and work that is begun again when it has passed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeVar
+
+from tocsin.model.refusal import Refusal
+from tocsin.routing.ring.roster import Member, Roster
+
+PATIENCE = 20.0  # seconds in which a ring comes to terms with what happened
+PAUSE = 0.2  # between two attempts while the roster stays the same
+Result = TypeVar("Result")
+
+
+class Unreachable(Exception):
+    """A member that does not answer; it may be put out soon, or back."""
+
+
+def number_of(roster: Roster) -> int:
+    """Of two the greater is the later; what an operator forced comes after all that was agreed on before."""
+    return (roster.epoch << 40) + roster.number
+
+
+def life_of(member: Member) -> str:
+    """A node from when it came in until it is out: what it had then is that life's, also when it comes back."""
+    return f"{member.incarnation}/{member.name}"
+
+
+def name_of(life: str) -> str:
+    return life.partition("/")[2]
+
+
+def moved(number: int) -> Refusal:
+    """To one who goes by a roster that has passed."""
+    return Refusal("not-here", f"the ring has changed: it has roster {number} by now")
+
+
+class Circle:
+    """`may_act` says whether a majority of the members was heard of lately: else nothing is acknowledged."""
+
+    def __init__(self, me: str, may_act: Callable[[], bool]) -> None:
+        self.me, self._may_act = me, may_act
+        self._roster: Roster | None = None
+        self._changed = asyncio.Condition()
+        self._ready_for = 0  # the number of the roster by which this node has all that it owns
+        self.closing = False
+
+    @property
+    def roster(self) -> Roster:
+        if self._roster is None:
+            raise Refusal("overloaded", "this node has not joined its ring yet; try again a little later")
+        return self._roster
+
+    @property
+    def number(self) -> int:
+        return 0 if self._roster is None else number_of(self._roster)
+
+    @property
+    def is_alone(self) -> bool:
+        """A ring of one, where nothing need be asked of anybody."""
+        return self._roster is not None and len(self._roster.members) == 1 and self.is_in
+
+    @property
+    def is_in(self) -> bool:
+        return self._roster is not None and self._roster.get(self.me) is not None
+
+    @property
+    def is_ready(self) -> bool:
+        return self._roster is not None and self._ready_for >= number_of(self._roster)
+
+    def is_mine(self, key: int) -> bool:
+        return self._roster is None or self._roster.owner(key).name == self.me
+
+    def others(self) -> list[Member]:
+        return [each for each in self.roster.members if each.name != self.me]
+
+    async def take(self, roster: Roster) -> None:
+        async with self._changed:
+            if self._roster is None or number_of(roster) > number_of(self._roster):
+                self._roster = roster
+                self._changed.notify_all()
+
+    async def ready(self, number: int) -> None:
+        async with self._changed:
+            self._ready_for = max(self._ready_for, number)
+            self._changed.notify_all()
+
+    async def close(self) -> None:
+        self.closing = True
+        async with self._changed:
+            self._changed.notify_all()
+
+    async def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Whether it does so, at the latest after that time."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._changed:
+                await self._changed.wait_for(lambda: self.closing or holds())
+        return not self.closing and holds()
+
+    async def same(self, number: int, *, ready: bool = False) -> Roster:
+        """The roster of that number, when this node goes by it too; refused when it has passed, or does not come."""
+
+        def is_there() -> bool:
+            return self.number >= number and (not ready or self.is_ready or self.number > number)
+
+        if not is_there() and not await self.until(is_there, PATIENCE / 2):
+            raise Refusal("overloaded", f"this node is not ready for roster {number} yet; try again a little later")
+        if self.number != number:
+            raise moved(self.number)
+        self.must_act()
+        return self.roster
+
+    def may_act(self) -> bool:
+        return self.is_in and self._may_act()
+
+    def must_act(self) -> None:
+        if not self.may_act():
+            raise Refusal(
+                "overloaded", "this node does not reach the most of its ring; try again later, or at another node"
+            )
+
+    async def agreed(self, work: Callable[[Roster], Awaitable[Result]]) -> Result:
+        """What is asked of other nodes goes by one roster: with the next one it is begun again."""
+        until = asyncio.get_running_loop().time() + PATIENCE
+        while True:
+            number = self.number
+            try:
+                self.must_act()
+                return await work(self.roster)
+            except (Unreachable, Refusal) as problem:
+                if isinstance(problem, Refusal) and problem.reason not in ("not-here", "overloaded"):
+                    raise
+                if self.closing or asyncio.get_running_loop().time() > until:
+                    raise Refusal("overloaded", f"the ring does not come to terms: {problem}; try again") from None
+            await self.until(lambda: self.number > number, PAUSE)  # noqa: B023

@@ -1,0 +1,208 @@
+"""Subscriptions on the ring: each has a home, by its id, and stands wherever it asks for keys (paper 004 s3.A, B).
+
+Every change is made at home, gets the next version there, and is acknowledged when all who are concerned have it.
+"""
+
+import asyncio
+import random
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+import msgspec
+from msgspec.structs import replace
+
+from tocsin.broker.journal import Journal
+from tocsin.broker.ring.asking import Asking
+from tocsin.broker.ring.circle import Circle, number_of
+from tocsin.broker.ring.messages import Change, Gathered, Put
+from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.flow.addressing import PULL_POINTS, pulled_by
+from tocsin.matching.catalogue import Catalogue
+from tocsin.mediation import between_nodes
+from tocsin.model.filters import Filter
+from tocsin.model.identity import SECOND, Instant, SubscriptionId
+from tocsin.model.notification import Notification
+from tocsin.model.subscription import Endpoint, Form, Subscription, neighbour_of, notifier_of
+from tocsin.routing.ring.identifiers import SIZE, named_at, place_of_name, within
+from tocsin.routing.ring.keys import keys_of, place_of
+from tocsin.routing.ring.roster import Member, Roster
+from tocsin.routing.ring.spans import Span
+
+PAGE = 500  # subscriptions in one message
+TOGETHER = 500  # notifications for a pull point in one request
+RING = "ring:"  # an address of the ring, wherever that is
+SAME_CLOCK = SECOND  # clocks that differ by less are taken as one
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(tuple[Endpoint | None, Form]).decode
+SPANS = 200_000  # that are remembered
+
+
+def is_of_ring(subscription: Subscription) -> bool:
+    """What a notifier tells its service, and what goes to a neighbour of a tree, is this node's own."""
+    return notifier_of(subscription) is None and neighbour_of(subscription) is None
+
+
+class Placing:
+    """`known` is what is declared."""
+
+    def __init__(
+        self,
+        circle: Circle,
+        asking: Asking,
+        journal: Journal,
+        standing: StandingSubscriptions,
+        known: Callable[[], Catalogue],
+        now: Callable[[], Instant],
+    ) -> None:
+        self._circle, self._asking, self._journal, self._standing = circle, asking, journal, standing
+        self._known, self._now = known, now
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._span = lru_cache(SPANS)(self._span_of)
+
+    def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
+        """An id with its home among the nodes that will have it anyway."""
+        start = random.randrange(SIZE)
+        span = self._span(filters)
+        key = span.next_key(start)
+        key = span.next_key(0) if key is None else key
+        return SubscriptionId(named_at(start if key is None else key, uuid.uuid4().hex))
+
+    def keys(self, notification: Notification) -> tuple[tuple[str, int], ...]:
+        return keys_of(notification, self._known().spaces)
+
+    def holders(self, roster: Roster, subscription: Subscription) -> list[Member]:
+        """Who must have it."""
+        span, home = self._span(subscription.filters), place_of_name(subscription.id)
+        found = []
+        for each in roster.members:
+            after, upto = roster.range_of(each)
+            if within(home, after, upto) or span.meets_arc(after, upto):
+                found.append(each)
+        return found
+
+    def is_held(self, subscription: Subscription, after: int, upto: int) -> bool:
+        """By who has that arc."""
+        return within(place_of_name(subscription.id), after, upto) or self._span(subscription.filters).meets_arc(
+            after, upto
+        )
+
+    def spaces_changed(self) -> None:
+        self._span.cache_clear()
+
+    def _span_of(self, filters: tuple[Filter, ...]) -> Span:
+        return place_of(filters, self._known().spaces).span
+
+    # Changing
+
+    async def change(self, subscription: Subscription) -> None:
+        """As it is to be; returns when it is so everywhere."""
+
+        async def attempt(roster: Roster) -> None:
+            home = roster.owner(place_of_name(subscription.id))
+            if home.name == self._circle.me:
+                await self.change_here(roster, subscription)
+            else:
+                await self._asking.tell(home, Change(number_of(roster), self._now(), subscription))
+
+        await self._circle.agreed(attempt)
+
+    async def change_here(self, roster: Roster, asked: Subscription) -> None:
+        """At home, one change of a subscription after the other."""
+        async with self._locks[asked.id]:
+            before = self._latest(asked.id)
+            if before is not None and _is_same(original(before), original(asked)):
+                subscription = original(before)
+            else:
+                version = 1 if before is None else before.version + 1
+                subscription = replace(original(asked), version=version)
+                await self.put_here((subscription,))
+            concerned = {each.name: each for each in self.holders(roster, subscription)}
+            if before is not None:
+                concerned |= {each.name: each for each in self.holders(roster, before)}
+            others = [each for each in concerned.values() if each.name != self._circle.me]
+            put = Put(number_of(roster), self._now(), (original(subscription),))
+            await asyncio.gather(*(self._asking.tell(each, put) for each in others))
+        if not self._locks[asked.id].locked():
+            del self._locks[asked.id]
+
+    async def put_here(self, subscriptions: Iterable[Subscription], now: Instant | None = None) -> None:
+        """On disk when it returns; what is older than what stands here changes nothing. `now` is on the clock of who
+        says it."""
+        futures = []
+        for each in subscriptions:
+            before = self._latest(each.id)
+            if (before is None and each.state == "ended") or (before is not None and before.version >= each.version):
+                continue
+            since = self._journal.position() if before is None else before.since
+            mine = self.localised(replace(each if now is None else self.on_clock(each, now), since=since))
+            futures.append(self._standing.change_here(mine))
+        for future in futures:
+            await self._journal.stored(future)
+
+    def on_clock(self, subscription: Subscription, now: Instant) -> Subscription:
+        """It ends when it should, though the clocks of two nodes are far apart."""
+        ahead = self._now() - now
+        if subscription.expires is None or abs(ahead) < SAME_CLOCK:
+            return subscription
+        return replace(subscription, expires=Instant(subscription.expires + ahead))
+
+    def localised(self, subscription: Subscription) -> Subscription:
+        """What feeds a pull point that has its home elsewhere is sent there."""
+        point, asked = pulled_by(original(subscription)), original(subscription)
+        if point is None or self._circle.is_mine(place_of_name(point)):
+            return asked
+        kept = _encode((asked.consumer, asked.form))
+        consumer = Endpoint(f"{RING}{PULL_POINTS}{point}", kept)
+        return replace(asked, consumer=consumer, form=Form(between_nodes.NAME, together=TOGETHER))
+
+    def moved(self) -> list[Subscription]:
+        """Those that feed pull points whose home is here by now, or no longer."""
+        found = ((each, self.localised(each)) for each in self._standing.by_id.values() if is_of_ring(each))
+        return [after for before, after in found if before != after]
+
+    def _latest(self, name: SubscriptionId) -> Subscription | None:
+        return self._standing.changing.get(name) or self._standing.by_id.get(name)
+
+    # Handing over
+
+    def gathered(
+        self, after: int, upto: int, behind: str, also: Sequence[Subscription], orphans: Sequence[str]
+    ) -> Gathered:
+        """Of those that stand here and `also`, a page of those that whoever has that arc must have."""
+        latest: dict[str, Subscription] = {}
+        for each in (*self._standing.all(), *also):
+            known = latest.get(each.id)
+            if is_of_ring(each) and (known is None or known.version < each.version):
+                latest[each.id] = each
+        names = sorted(name for name in latest if name > behind)
+        found: list[Subscription] = []
+        for name in names:
+            if latest[name].state != "ended" and self.is_held(latest[name], after, upto):
+                found.append(original(latest[name]))
+                if len(found) == PAGE:
+                    return Gathered(self._now(), tuple(found), True)
+        return Gathered(self._now(), tuple(found), orphans=tuple(orphans))
+
+    def strangers(self, after: int, upto: int) -> list[Subscription]:
+        """Those that stand here though they ask for nothing that this node has any more."""
+        return [
+            each
+            for each in self._standing.by_id.values()
+            if is_of_ring(each) and each.id not in self._standing.changing and not self.is_held(each, after, upto)
+        ]
+
+
+def original(subscription: Subscription) -> Subscription:
+    """As its subscriber asked for it, wherever its pull point is."""
+    consumer = subscription.consumer
+    if consumer is None or not consumer.address.startswith(RING):
+        return subscription
+    asked, form = _decode(consumer.reference)
+    return replace(subscription, consumer=asked, form=form)
+
+
+def _is_same(one: Subscription, other: Subscription) -> bool:
+    """Asked for again, by who did not hear the answer."""
+    return replace(one, since=other.since, version=other.version) == other

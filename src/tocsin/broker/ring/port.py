@@ -1,0 +1,121 @@
+"""Where the other nodes of a ring reach this one: its port for them, and its links to theirs."""
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import msgspec
+from msgspec import Struct
+
+from tocsin.broker.foundation import Directory
+from tocsin.broker.implicit.peer_side import world_key
+from tocsin.broker.settings import Settings
+from tocsin.delivery.retry import describe
+from tocsin.model.refusal import Refusal
+from tocsin.store.database import Store
+from tocsin.wire.addresses import LOOPBACK, WireError
+from tocsin.wire.http_client import HttpClient
+from tocsin.wire.peers.handshake import Member
+from tocsin.wire.peers.links import PeerLinks
+from tocsin.wire.peers.server import PeerServer
+from tocsin.wire.tls import Identity, server_context
+
+PORT = "ring_port"  # in the store: the others know it
+# Whoever is on this machine may do everything at a node that listens there alone, and no one else reaches it.
+OPEN_KEY = b"a ring on loopback is open to all on this machine"
+PATH = "/peer/ring"
+JOIN_SECONDS, JOIN_PAUSE = 30.0, 0.25
+Answer = Callable[[str, bytes], Awaitable[bytes]]
+
+
+class NoKey(WireError):
+    """A ring that is reached from elsewhere needs a key."""
+
+
+class NotThere(WireError):
+    """No node of a ring is where it should be."""
+
+
+class Whereabouts(Struct, frozen=True):
+    """What a node says to anybody: where its like reach it."""
+
+    node: str
+    address: str
+
+
+class RingPort:
+    """`answer` is who takes what others ask."""
+
+    def __init__(self, server: PeerServer, links: PeerLinks, name: str, address: str) -> None:
+        self._server, self.links, self.name, self.address = server, links, name, address
+        self.answer: Answer = _not_yet
+        server.handler = self._handle
+
+    async def _handle(self, peer: str, body: bytes) -> bytes:
+        return await self.answer(peer, body)
+
+
+async def _not_yet(peer: str, body: bytes) -> bytes:
+    del peer, body
+    raise Refusal("overloaded", "this node has not begun yet; try again a little later")
+
+
+async def open_port(
+    settings: Settings, directory: Directory, report: Callable[[str], None], stack: AsyncExitStack
+) -> RingPort | None:
+    """None for a node that is in no ring. The port is the same again after a restart, if it is free."""
+    asked, host, store = settings.ring.port, settings.listen.host, directory.store
+    if asked is None:
+        return None
+    key, name = _key(settings, store), str(directory.journal.node)
+    tls = _tls(settings)
+    server = PeerServer(_not_yet, key, Member(name), tls=tls and tls[0], report=report)
+    try:
+        await server.start(host, asked or int(store.meta(PORT) or 0))
+    except OSError:
+        if asked:
+            raise
+        await server.start(host, 0)
+    store.set_meta(PORT, str(server.port))
+    stack.push_async_callback(server.close)
+    address = f"{settings.ring.advertise or host}:{server.port}"
+    links = PeerLinks(key, Member(name, address), tls=tls and tls[1], report=report)
+    stack.push_async_callback(links.close)
+    return RingPort(server, links, name, address)
+
+
+async def joined(url: str | None, http: HttpClient) -> str | None:
+    """Where the node that is reached there is by its like. It may be about to begin."""
+    if url is None:
+        return None
+    until = asyncio.get_running_loop().time() + JOIN_SECONDS
+    while True:
+        answer = await http.request("GET", f"{url}{PATH}")
+        try:
+            return msgspec.json.decode(answer.body, type=Whereabouts).address
+        except msgspec.MsgspecError:
+            problem = describe(answer)
+        if asyncio.get_running_loop().time() > until:
+            raise NotThere(f"{url} does not answer as a node of a ring does: {problem}")
+        await asyncio.sleep(JOIN_PAUSE)
+
+
+def _key(settings: Settings, store: Store) -> bytes:
+    if settings.implicit.key_file is not None:
+        return world_key(settings.implicit.key_file, store)
+    if settings.listen.host not in LOOPBACK:
+        raise NoKey(
+            "nodes on other machines prove themselves by a key: `openssl rand -hex 32 > ring.key`, and give all of them"
+            " --set implicit-key-file=ring.key; or --set ring-port=none for a node that is in no ring"
+        )
+    return OPEN_KEY
+
+
+def _tls(settings: Settings) -> tuple[ssl.SSLContext, ssl.SSLContext] | None:
+    """With a certificate for the doors, nodes speak by TLS too, and believe whom they believe as consumers."""
+    asked = settings.tls
+    if asked.certificate is None:
+        return None
+    server = server_context(Identity(asked.certificate, asked.key))
+    return server, ssl.create_default_context(cafile=settings.delivery.ca_file)
