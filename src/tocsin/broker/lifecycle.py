@@ -43,6 +43,8 @@ async def open_node(
         if node.needs_kernels():
             await warmed(report)
         await node.semantics.read_ontologies()
+        if node.ring is not None:
+            node.ring.hold()
         _start(node, foundation.directory)
         await node.dead_letters.offer()
         node.harvests.start()

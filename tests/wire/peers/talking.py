@@ -162,7 +162,7 @@ async def impostor(act: Callable[[Talker], Awaitable[None]]) -> AsyncIterator[st
 
     server = await asyncio.start_server(connected, "127.0.0.1", 0)
     try:
-        yield "127.0.0.1:{}".format(server.sockets[0].getsockname()[1])
+        yield f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
         server.close()
         for task in tasks:

@@ -149,10 +149,13 @@ class Ring:
 
     # The life of the service
 
+    def hold(self) -> None:
+        """Before anything is sent: until it is known that this node is still in its ring."""
+        self._settling.hold()
+
     def start(self, join: str | None) -> None:
         """`join` is where another node of the ring is reached by its like; without one it is a ring of its own, until
         others join. Who was in a ring before goes on there."""
-        self._settling.hold()
         self.membership.start()
         machine = self.membership.machine
         if machine.is_in and machine.roster is not None:

@@ -81,8 +81,9 @@ class Settling:
 
     async def release(self) -> None:
         """When most of the ring was heard of: whoever was put out hears of that first."""
-        while not self._circle.may_act():
-            await asyncio.sleep(PAUSE)
+        while not await self._circle.until(self._circle.may_act, PAUSE):
+            if self._circle.closing:
+                return
         for name in self._held:
             self._deliverer.release(name, UNCONFIRMED)
         self._held = []
