@@ -62,7 +62,7 @@ class PeerLink:
         self._is_closed = False
         self.used_at = self._loop.time()
         self.peer: Member | None = None  # who answered last
-        self.trouble: PeerUnreachable | None = None
+        self.trouble: PeerUnreachable | None = None  # why there is no connection
 
     @property
     def is_open(self) -> bool:
@@ -170,8 +170,8 @@ class PeerLink:
             return self._connection
         if self._is_closed:
             raise PeerUnreachable(self.address, CLOSED)
-        if not patient and self.trouble is not None and self._again_at > self._loop.time():
-            raise PeerUnreachable(self.address, self.trouble.text)
+        if not patient and self._again_at > self._loop.time():
+            raise PeerUnreachable(self.address, self.trouble.text if self.trouble else "it is waited for")
         found = await asyncio.shield(self._open_soon())
         if isinstance(found, PeerUnreachable):
             raise PeerUnreachable(self.address, found.text)
@@ -247,7 +247,7 @@ class PeerLink:
     def _left(self, connection: Calling) -> None:
         if self._connection is not connection:
             return
-        self._connection = None
+        self._connection, self.trouble = None, PeerUnreachable(self.address, connection.why or "it is being stopped")
         if self._loop.time() - self._opened_at < self._patience.brief:
             self._wait_longer()
         else:
