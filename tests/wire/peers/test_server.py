@@ -375,6 +375,26 @@ async def test_who_never_reads_its_answers_is_hung_up_on_and_asks_no_more(limits
         assert begun < 2 * limits.most_open
 
 
+async def test_for_who_does_not_read_nothing_more_is_begun_until_it_does() -> None:
+    begun = 0
+
+    async def handle(name: str, body: bytes) -> bytes:
+        nonlocal begun
+        begun += 1
+        return bytes(100_000)
+
+    async with node(handle, limits=Limits(most_open=4, unread_seconds=3600)) as there, talker(there) as one:
+        await one.shake()
+        one.writer.transport.pause_reading()  # type: ignore[attr-defined]
+        (connection,) = there.server._connections
+        for number in range(1, 601):
+            one.say(frame(REQUEST, number, b"x"))
+        await until(lambda: connection._is_paused and not connection.handled, "the answers are not read")
+        assert begun < 300 and connection._transport.get_write_buffer_size() < 1_000_000
+        one.writer.transport.resume_reading()  # type: ignore[attr-defined]
+        assert [(await one.hear() or (0, 0))[1] for _ in range(600)] == list(range(1, 601))
+
+
 async def test_who_reads_slowly_is_not_hung_up_on_as_long_as_it_reads() -> None:
     async def large(name: str, body: bytes) -> bytes:
         return bytes(12_000_000)
