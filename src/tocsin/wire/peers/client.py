@@ -207,7 +207,7 @@ class PeerLink:
         except TimeoutError:
             raise PeerUnreachable(self.address, f"it did not connect within {seconds:g} seconds") from None
         except BadAddress as problem:
-            raise PeerUnreachable(self.address, str(problem)) from None
+            raise PeerUnreachable(self.address, f"{problem}; a node of a ring is at host:port") from None
         except ssl.SSLError as problem:
             raise PeerUnreachable(self.address, f"TLS was not agreed on: {problem}") from None
         except OSError as problem:
