@@ -414,6 +414,30 @@ async def test_what_a_server_that_is_stopped_still_handles_is_answered() -> None
         await soon(closing)
 
 
+@pytest.mark.parametrize(
+    "last",
+    [frame(BYE, 0), frame(REFUSAL, 0, declined(Refusal("overloaded", "too many")))],
+    ids=["bye", "refusal"],
+)
+async def test_who_leaves_in_one_breath_with_its_proof_is_connected_to_again(last: bytes) -> None:
+    met = 0
+
+    async def act(one: Talker) -> None:
+        nonlocal met
+        met += 1
+        say = one.say
+        if met == 1:
+            one.say = lambda octets: say(octets + last if octets[4:5] == bytes([PROOF]) else octets)  # type: ignore[method-assign]
+        await one.shake("answerer", me=THERE)
+        while (heard := await one.hear()) is not None:
+            say(frame(ANSWER, heard[1], b"there"))
+
+    async with impostor(act) as address, link(address) as to:
+        problem = await failure(to.request(b"x", PATIENCE))
+        assert re.search("stopped|too many", str(problem)) and not problem.sent
+        assert await soon(to.request(b"x", PATIENCE)) == b"there"
+
+
 async def test_after_bye_nothing_more_is_asked_on_that_connection() -> None:
     talkers: list[Talker] = []
 

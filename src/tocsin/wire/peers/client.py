@@ -221,8 +221,8 @@ class PeerLink:
         return Calling(self.address, handshake, self._limits, self._left, self._answered)
 
     def _succeeded(self, connection: Calling, peer: Member) -> Calling | PeerUnreachable:
-        if connection.ended.done():
-            return self._failed(PeerUnreachable(self.address, connection.why))
+        if not connection.is_usable:  # it left in one breath with its proof
+            return self._failed(PeerUnreachable(self.address, connection.why or "it is being stopped"))
         self._connection, self.peer, self.trouble = connection, peer, None
         self._opened_at = self._loop.time()
         self._wake()
