@@ -98,9 +98,9 @@ class BufferManager:
         return self.due
 
     def left(self, waiting: int = 0) -> None:
-        """The group went, but for so many that did not fit: these are due as they were."""
-        self.waiting = waiting
-        if not waiting:
+        """The group went, but for so many at most that did not fit: these are due as they were."""
+        self.waiting = min(self.waiting, waiting)
+        if not self.waiting:
             self._bytes = 0
 
     def _estimate(self, size: int, now: float) -> None:
