@@ -109,11 +109,15 @@ class BufferManager:
         window = WINDOW * self.max_latency
         gap = math.inf if self._last is None else max(0.0, now - self._last)
         kept, seen = math.exp(-gap / window), min(gap, window)
-        share = min(1.0, BURST * seen * self.rate) if self._time else 1.0
+        share = self._share(seen) if self._time else 1.0
         self._seen = self._seen * kept + share
         self._sizes = self._sizes * kept + share * size
         self._time = self._time * kept + seen
         self._last = now
+
+    def _share(self, seen: float) -> float:
+        """For how much of a message one counts that came so soon after the last."""
+        return min(1.0, BURST * seen * self.rate)
 
     def _adapt(self) -> None:
         """The paper's dynamic threshold: only a change that groups a message more or less is one."""
