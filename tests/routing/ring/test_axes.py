@@ -38,6 +38,10 @@ def test_numbers_keep_their_order(one: float, other: float) -> None:
     assert code_of_number(low) == code_of_number(high) or low < high
 
 
+def test_there_is_one_zero() -> None:
+    assert code_of_number(-0.0) == code_of_number(0.0) == 1 << 63
+
+
 def test_numbers_of_every_size_are_told_apart() -> None:
     rising = [-inf, -1e300, -1e9, -1.0, -1e-9, -1e-300, 0.0, 1e-300, 1e-9, 1.0, nextafter(1.0, 2), 1e9, 1e300, inf]
     for one, other in pairwise(map(code_of_number, rising)):

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
+from tests.routing.ring.cells import Cell, is_inside, ranges
 
 from tocsin.routing.ring.descent import Sides, next_inside, next_outside
 from tocsin.routing.ring.hilbert import HilbertCurve
-from tocsin.routing.ring.ranges import Ranges, cover, meet, merged, next_beside, next_in
+from tocsin.routing.ring.ranges import cover, meet, merged, next_beside, next_in
 
 SMALL = [(1, 7), (2, 4), (2, 5), (3, 2), (3, 3), (4, 2), (5, 2), (6, 2), (7, 1), (8, 1)]
-Cell = tuple[int, ...]
 
 
 @cache
@@ -41,19 +41,10 @@ def test_a_finer_curve_passes_the_same_cubes_in_the_same_order(dimensions: int, 
     assert fine >> (bits - coarser) * dimensions == coarse
 
 
-def ranges(last: int, most: int = 3) -> st.SearchStrategy[Ranges]:
-    ends = st.tuples(st.integers(0, last), st.integers(0, last)).map(lambda pair: (min(pair), max(pair)))
-    return st.lists(ends, min_size=1, max_size=most).map(merged)
-
-
 @st.composite
 def boxes(draw: st.DrawFn) -> tuple[int, int, Sides]:
     dimensions, bits = draw(st.sampled_from(SMALL))
     return dimensions, bits, tuple(draw(ranges((1 << bits) - 1)) for _ in range(dimensions))
-
-
-def is_inside(cell: Cell, sides: Sides) -> bool:
-    return all(meet(side, each, each) for each, side in zip(cell, sides, strict=True))
 
 
 @given(boxes())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import examples
-from tests.routing.ring.test_hilbert import is_inside, ranges
+from tests.routing.ring.cells import is_inside, ranges
 
 from tocsin.routing.ring import descent
 from tocsin.routing.ring.descent import Sides
@@ -107,6 +107,12 @@ def test_clusters_are_the_first_runs(case: tuple[Span, Ranges], most: int) -> No
 def test_spans_travel(case: tuple[Span, Ranges]) -> None:
     span, _ = case
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(span), type=Span) == span
+
+
+@pytest.mark.parametrize("sides", [(), (((0, 1),), ()), (((0, 1),),) * 9])
+def test_what_is_no_box_does_not_come_in(sides: Sides) -> None:
+    with pytest.raises(msgspec.ValidationError, match="a box has 1 to 8 sides, none of them empty"):
+        msgspec.msgpack.decode(msgspec.msgpack.encode({"type": "box", "start": 1, "sides": sides}), type=Span)
 
 
 @given(st.lists(SPANS, max_size=4))

@@ -40,8 +40,8 @@ def _squeezed(magnitude: int) -> int:
 
 
 # A string is coded as in arithmetic coding, with fixed shares: the first byte picks a part of the whole, the second a
-# part of that. From each byte on, up to the next, so many of 4,096 for each: letters and digits have four fifths. Bytes
-# that UTF-8 never has get nothing. Those that continue a character stand among each other only, and share all equally.
+# part of that. From each byte on, up to the next, so many of 4,096 for each: letters and digits have three quarters.
+# Bytes that UTF-8 never has get nothing. Those that continue a character stand among each other only, and share all.
 _SHARES = {
     0x00: 1,
     0x20: 87,  # the space

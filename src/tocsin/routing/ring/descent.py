@@ -7,23 +7,16 @@ looks at each level, whatever the box.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from tocsin.routing.ring.hilbert import START, HilbertCurve
 from tocsin.routing.ring.ranges import Ranges, cover, meet
 
 Sides = tuple[Ranges, ...]  # the cells of a box, none of its sides empty
-Corner = tuple[int, ...]
-Choose = Callable[[HilbertCurve, Sides, Corner, int], int]
+Corner = tuple[int, ...]  # the lowest cell of a cube
+_Choose = Callable[[HilbertCurve, Sides, Corner, int], int]
+_Ahead = list[tuple[int, int, Corner, int]]  # on the way down: level, state, corner, and the children to look at
 
-
-class _Cube(NamedTuple):
-    """Entered in a state, with 2^level cells a side from its corner on; `before` it the curve passes so many others."""
-
-    level: int
-    state: int
-    corner: Corner
-    before: int
+ENTIRELY = -1  # said of the children of a cube all of which is wanted, down to the last cell
 
 
 def next_inside(curve: HilbertCurve, sides: Sides, at: int) -> int | None:
@@ -36,68 +29,85 @@ def next_outside(curve: HilbertCurve, sides: Sides, at: int) -> int | None:
     return _next(curve, sides, at, _sticking_out)
 
 
-def _next(curve: HilbertCurve, sides: Sides, at: int, choose: Choose) -> int | None:
-    cube, ahead = _Cube(curve.bits, START, (0,) * curve.dimensions, 0), list[tuple[_Cube, int, int]]()
-    while cube.level:
-        children = choose(curve, sides, cube.corner, 1 << cube.level - 1)
-        place = at >> (cube.level - 1) * curve.dimensions & curve.last
-        if place < curve.last:
-            ahead.append((cube, children, place + 1))
-        if not children >> curve.row(cube.state).children[place] & 1:
-            return _behind(curve, sides, ahead, choose)
-        cube = _child(curve, cube, place)
+def _next(curve: HilbertCurve, sides: Sides, at: int, choose: _Choose) -> int | None:
+    level, state, corner, ahead = curve.bits, START, (0,) * curve.dimensions, _Ahead()
+    while level:
+        level -= 1
+        children = choose(curve, sides, corner, 1 << level)
+        if children == ENTIRELY:
+            return at
+        ahead.append((level, state, corner, children))
+        place = at >> level * curve.dimensions & curve.last
+        if not children >> curve.row(state).children[place] & 1:
+            return _behind(curve, sides, at, ahead, choose)
+        state, corner = _below(curve, level, state, corner, place)
     return at
 
 
-def _behind(curve: HilbertCurve, sides: Sides, ahead: list[tuple[_Cube, int, int]], choose: Choose) -> int | None:
-    """The lowest cube that goes on with something wanted has the next."""
+def _behind(curve: HilbertCurve, sides: Sides, at: int, ahead: _Ahead, choose: _Choose) -> int | None:
+    """Of the cubes that `at` lies in, the smallest that goes on with something wanted has the next."""
     while ahead:
-        cube, children, start = ahead.pop()
-        place = curve.first(cube.state, children, start)
+        level, state, corner, children = ahead.pop()
+        index = at >> level * curve.dimensions
+        place = curve.first(state, children, (index & curve.last) + 1)
         if place is not None:
-            return _first(curve, sides, _child(curve, cube, place), choose)
+            state, corner = _below(curve, level, state, corner, place)
+            return _first(curve, sides, (level, state, corner), index & ~curve.last | place, choose)
     return None
 
 
-def _first(curve: HilbertCurve, sides: Sides, cube: _Cube, choose: Choose) -> int:
-    while cube.level:
-        place = curve.first(cube.state, choose(curve, sides, cube.corner, 1 << cube.level - 1), 0)
-        assert place is not None, "a cube that was chosen has what is looked for"
-        cube = _child(curve, cube, place)
-    return cube.before
+def _first(curve: HilbertCurve, sides: Sides, cube: tuple[int, int, Corner], index: int, choose: _Choose) -> int:
+    """Of a cube with something wanted in it; the index is of the cube itself."""
+    level, state, corner = cube
+    while level:
+        level -= 1
+        children = choose(curve, sides, corner, 1 << level)
+        if children == ENTIRELY:
+            return index << (level + 1) * curve.dimensions
+        place = curve.first(state, children, 0)
+        assert place is not None, "of a cube that was chosen something is wanted"
+        state, corner = _below(curve, level, state, corner, place)
+        index = index << curve.dimensions | place
+    return index
 
 
-def _child(curve: HilbertCurve, cube: _Cube, place: int) -> _Cube:
-    row, half = curve.row(cube.state), 1 << cube.level - 1
-    child, corner = row.children[place], list(cube.corner)
-    for at in range(curve.dimensions):
-        if child >> at & 1:
-            corner[at] += half
-    return _Cube(cube.level - 1, row.states[place], tuple(corner), cube.before << curve.dimensions | place)
+def _below(curve: HilbertCurve, level: int, state: int, corner: Corner, place: int) -> tuple[int, Corner]:
+    """The state and the corner of a child, which is of that level."""
+    children, _, states = curve.row(state)
+    ends = curve.corners[children[place]]
+    return states[place], tuple([start + (end << level) for start, end in zip(corner, ends, strict=True)])
 
 
 def _meeting(curve: HilbertCurve, sides: Sides, corner: Corner, half: int) -> int:
     """The children of a cube that meet the box, if the cube does."""
-    found = curve.all
+    found, entirely = curve.all, True
     for ranges, start, (lower, upper) in zip(sides, corner, curve.halves, strict=True):
         middle = start + half
-        if len(ranges) == 1:
-            if ranges[0][1] < middle:
-                found &= lower
-            elif ranges[0][0] >= middle:
-                found &= upper
-        elif not meet(ranges, middle, middle + half - 1):
-            found &= lower
-        elif not meet(ranges, start, middle - 1):
-            found &= upper
-    return found
+        first, last = ranges[0]
+        if len(ranges) > 1:  # more rarely
+            found &= _halves(ranges, start, half, (lower, upper))
+            entirely = entirely and cover(ranges, start, middle + half - 1)
+        elif last < middle:
+            found, entirely = found & lower, False
+        elif first >= middle:
+            found, entirely = found & upper, False
+        elif first > start or last < middle + half - 1:
+            entirely = False
+    return ENTIRELY if entirely else found
+
+
+def _halves(ranges: Ranges, start: int, half: int, children: tuple[int, int]) -> int:
+    lower, upper = children
+    low, high = meet(ranges, start, start + half - 1), meet(ranges, start + half, start + 2 * half - 1)
+    return (lower if low else 0) | (upper if high else 0)
 
 
 def _sticking_out(curve: HilbertCurve, sides: Sides, corner: Corner, half: int) -> int:
     """The children of a cube that are not wholly in the box."""
     inside = curve.all
     for ranges, start, (lower, upper) in zip(sides, corner, curve.halves, strict=True):
-        middle = start + half
-        low, high = cover(ranges, start, middle - 1), cover(ranges, middle, middle + half - 1)
+        if not meet(ranges, start, start + 2 * half - 1):
+            return ENTIRELY
+        low, high = cover(ranges, start, start + half - 1), cover(ranges, start + half, start + 2 * half - 1)
         inside &= (lower if low else 0) | (upper if high else 0)
     return curve.all ^ inside

@@ -1,8 +1,8 @@
 """Hilbert's curve through the cells of a space of up to 8 dimensions (DHT broker s3, Squid).
 
-A cube of cells has 2^d halves in each direction, its children, which the curve passes one after the other; within each
-it runs as in the whole, but turned. How it is turned is a state: the corner where it enters and the direction in which
-it leaves. So a cell has its place after one look-up for each level, in rows that are worked out when first needed.
+A cube of cells, halved in each of d dimensions, has 2^d children, which the curve passes one after the other; within
+each it runs as in the whole, but turned. How it is turned is a state: the corner where it enters and the direction in
+which it leaves. So a cell has its place after one look-up a level, in rows that are worked out when first needed.
 """
 
 from array import array
@@ -29,6 +29,7 @@ class HilbertCurve:
     def __init__(self, dimensions: int, bits: int) -> None:
         self.dimensions, self.bits = dimensions, bits
         self.last = (1 << dimensions) - 1  # child of a cube
+        self.corners = [tuple(each >> at & 1 for at in range(dimensions)) for each in range(self.last + 1)]
         self._rows: dict[int, Row] = {}
         self._stride = 8 // dimensions  # so many levels are looked up at once
         self._strides: dict[int, tuple[bytes, Sequence[int]]] = {}
@@ -38,15 +39,15 @@ class HilbertCurve:
         self.halves = tuple((self.all ^ each, each) for each in upper)
 
     def row(self, state: int) -> Row:
-        return self._rows.get(state) or self._row(state)
+        return self._rows.get(state) or self._row_of(state)
 
     def index(self, cells: Sequence[int]) -> int:
         """The place on the curve of a cell."""
         strides, width, ways = self._strides, self._stride * self.dimensions, self._interleaved(cells)
         mask, rest = (1 << width) - 1, self.bits // self._stride * width
-        index, state = self._walked(START, ways >> rest, self.bits % self._stride)
+        index, state = self._walk(START, ways >> rest, self.bits % self._stride)
         for shift in range(rest - width, -1, -width):
-            places, states = strides.get(state) or self._strode(state)
+            places, states = strides.get(state) or self._stride_of(state)
             way = ways >> shift & mask
             index = index << width | places[way]
             state = states[way]
@@ -55,6 +56,8 @@ class HilbertCurve:
     def first(self, state: int, children: int, start: int) -> int | None:
         """The place of the first, from `start` on, of a set of children."""
         row = self.row(state)
+        if start <= self.last and children >> row.children[start] & 1:
+            return start
         if children.bit_count() <= self.dimensions:
             places = (row.places[each] for each in _members(children))
             return min((each for each in places if each >= start), default=None)
@@ -70,7 +73,7 @@ class HilbertCurve:
                 shift += step
         return ways
 
-    def _walked(self, state: int, ways: int, levels: int) -> tuple[int, int]:
+    def _walk(self, state: int, ways: int, levels: int) -> tuple[int, int]:
         """The place to which children lead from a state, and the state there."""
         index = 0
         for level in reversed(range(levels)):
@@ -79,25 +82,21 @@ class HilbertCurve:
             index, state = index << self.dimensions | place, row.states[place]
         return index, state
 
-    def _strode(self, state: int) -> tuple[bytes, Sequence[int]]:
+    def _stride_of(self, state: int) -> tuple[bytes, Sequence[int]]:
         every = range(1 << self._stride * self.dimensions)
-        places, states = zip(*(self._walked(state, ways, self._stride) for ways in every), strict=True)
+        places, states = zip(*(self._walk(state, ways, self._stride) for ways in every), strict=True)
         made = self._strides[state] = bytes(places), array("H", states)
         return made
 
-    def _row(self, state: int) -> Row:
+    def _row_of(self, state: int) -> Row:
         """As C. Hamilton has it (Compact Hilbert Indices, 2006): the curve visits the children in the order of Gray's
         code, turned by the state."""
         size, (entry, turn) = self.dimensions, divmod(state, self.dimensions)
         every = range(self.last + 1)
         children = bytes(entry ^ self._rotated(_gray(each), turn + 1) for each in every)
-        states = array(
-            "H",
-            (
-                (entry ^ self._rotated(_entry(each), turn + 1)) * size + (turn + _direction(each, size) + 1) % size
-                for each in every
-            ),
-        )
+        entries = (entry ^ self._rotated(_entry(each), turn + 1) for each in every)
+        turns = ((turn + _direction(each, size) + 1) % size for each in every)
+        states = array("H", (one * size + other for one, other in zip(entries, turns, strict=True)))
         places = bytes(sorted(every, key=children.__getitem__))
         made = self._rows[state] = Row(children, places, states)
         return made

@@ -10,7 +10,7 @@ from typing import Protocol, Union
 from msgspec import Struct
 
 from tocsin.routing.ring.descent import Sides, next_inside, next_outside
-from tocsin.routing.ring.hilbert import HilbertCurve
+from tocsin.routing.ring.hilbert import MOST_DIMENSIONS, HilbertCurve
 from tocsin.routing.ring.identifiers import BITS, LAST, SIZE
 from tocsin.routing.ring.ranges import Range, Ranges, merged, next_beside, next_in
 
@@ -80,6 +80,10 @@ class Box(_Span, frozen=True, tag="box"):
 
     start: int
     sides: Sides
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.sides) <= MOST_DIMENSIONS or not all(self.sides):
+            raise ValueError(f"a box has 1 to {MOST_DIMENSIONS} sides, none of them empty")
 
     def next_key(self, at: int) -> int | None:
         return self._turned(at, next_inside)
