@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tocsin.model.identity import SECOND
-from tocsin.routing.machine import Ask, Machine, Report, Unanswered
+from tocsin.routing.machine import Ask, Machine, Report, Started, Unanswered
 from tocsin.routing.ring.chord import ChordNode, Settings
 from tocsin.routing.ring.chord_messages import Depart, Look, Looked
 from tocsin.routing.ring.identifiers import BITS, distance, identifier_of
@@ -82,6 +82,15 @@ class RingNetwork(Network):
         self.peers[address] = peer_at(address, place)
         self.crash(address)
         return self.peers[address]
+
+    def start_settled(self, addresses: Iterable[str]) -> None:
+        """A whole ring, as it is when it came to rest."""
+        self.peers |= {each: peer_at(each) for each in addresses}
+        made = self.settled()
+        for address, peer in self.peers.items():
+            self.joins[address] = ()
+            self.machines[address] = ChordNode(peer, self.settings, table=made.table(peer.id))
+            self.take(address, Started())
 
     def stop(self, *addresses: str) -> None:
         """They crash, and do not start again."""

@@ -77,15 +77,21 @@ class Settings(Struct, frozen=True):
 
 
 class ChordNode:
-    """`joined`: it is in a ring, if only its own."""
+    """`joined`: it is in a ring, if only its own. With a `table` it goes on where another left off."""
 
-    def __init__(self, own: Peer, settings: Settings | None = None, rows: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        own: Peer,
+        settings: Settings | None = None,
+        rows: Mapping[str, Any] | None = None,
+        table: Table | None = None,
+    ) -> None:
         self.settings, rows = settings or Settings(), rows or {}
-        self.table, self.joined = Table(own), False
+        self.table, self.joined = table or Table(own), table is not None
         self._known = rows[KNOWN].peers if KNOWN in rows else ()
         self._acquaintances = Acquaintances(own, self.settings.join, self._known)
         joins = [each for each in self.settings.join if each != own.address]
-        self._may_begin = OWN in rows or len(joins) < len(self.settings.join) or not joins
+        self._may_begin = self.joined or OWN in rows or len(joins) < len(self.settings.join) or not joins
         self._left, self._failed = False, 0
         self._questions = Questions()
         self._due: dict[str, Instant] = {}
@@ -146,7 +152,7 @@ class ChordNode:
 
     def _start(self, now: Instant) -> Iterator[Effect]:
         self._questions.begin(now)
-        yield from self._join(now)
+        yield from self._is_joined(None, now) if self.joined else self._join(now)
 
     def _woken(self, now: Instant) -> Iterator[Effect]:
         for each in self._questions.overdue(now, self.settings.patience):
@@ -432,9 +438,10 @@ class ChordNode:
     def _points(self, finger: int, run: Run | None, now: Instant) -> Iterator[Effect]:
         if run is None:
             return
+        before = self.table.fingers[finger]
         self._right += 1
-        if run != self.table.fingers[finger]:
-            self.table = self.table.pointing(finger, run)
+        self.table = self.table.pointing(finger, run)
+        if before is None or before.peers[0].id != run.peers[0].id:
             self._distrust_fingers(now)
         yield from self._try_again(run.peers[:1], now)
 

@@ -7,7 +7,8 @@ whoever takes that stands closer to it and sees more.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -15,7 +16,6 @@ from tocsin.routing.ring.identifiers import LAST, SIZE, distance
 from tocsin.routing.ring.table import Peer, Reach, Table
 
 NextKey = Callable[[int], int | None]  # the smallest key of a span at or behind a place, without going round
-KeyIn = Callable[[int, int], int | None]
 
 
 class Part(Struct, frozen=True):
@@ -58,35 +58,43 @@ def parts(table: Table, next_key: NextKey, after: int, upto: int) -> Split:
 
 def _piece(table: Table, next_key: NextKey, begin: int, end: int) -> tuple[bool, list[Part]]:
     """Of an arc that does not pass this node, in places behind it; from `home` on they are its own."""
-    here, home = table.own.id, table.place(table.after)
-
-    def key_in(first: int, last: int) -> int | None:
-        """The place of the first key in (first, last]."""
-        if first >= last:
-            return None
-        key = first_key(next_key, (here + first) % SIZE, (here + last) % SIZE)
-        return None if key is None else table.place(key) or SIZE
-
-    found = list[Part]()
-    for reach, first, last in _domains(table, begin, min(end, home), key_in):
-        if found and key_in(first, min(last, reach.place)) is None:
+    here, home, found = table.own.id, table.place(table.after), list[Part]()
+    domains = _Domains(table, begin, home)
+    while begin < end:
+        key = first_key(next_key, (here + begin) % SIZE, (here + end) % SIZE)
+        if key is None:
+            break
+        if (place := table.place(key) or SIZE) > home:
+            return True, found
+        reach, first, last = domains.of(place)
+        last = min(last, end)
+        if found and place > reach.place:
             found[-1] = Part(found[-1].peer, found[-1].after, (here + last) % SIZE)
         else:
-            found.append(Part(reach.peer, (here + first) % SIZE, (here + last) % SIZE))
-    return key_in(max(begin, home), end) is not None, found
-
-
-def _domains(table: Table, begin: int, end: int, key_in: KeyIn) -> Iterator[tuple[Reach, int, int]]:
-    """The peers to whom arcs of (begin, end] go that have keys.
-
-    Nobody who stands before the arc: in a ring that is at rest an arc begins where this node's own does, or at its
-    place. Else somebody joined in between; what was thought to be this node's goes back to those that are known there.
-    """
-    home = table.place(table.after)
-    reaches = [each for each in table.reaches if begin < each.place <= home]
-    starts = [begin, *(each.begin for each in reaches[1:])]
-    while (key := key_in(begin, end)) is not None:
-        at = bisect_left(starts, key) - 1
-        last = min(end, starts[at + 1]) if at + 1 < len(starts) else end
-        yield reaches[at], max(begin, starts[at]), last
+            found.append(Part(reach.peer, (here + max(begin, first)) % SIZE, (here + last) % SIZE))
         begin = last
+    return False, found
+
+
+class _Domains:
+    """To whom what lies in (begin, home] goes: each peer takes what it owns, and all from there to what the next owns.
+
+    Nobody who stands before `begin`: in a ring at rest an arc begins where this node's own does, or at its place. Else
+    somebody joined in between, and what was thought to be this node's goes back to those that are known there.
+    """
+
+    def __init__(self, table: Table, begin: int, home: int) -> None:
+        self._table, self._begin, self._home = table, begin, home
+
+    def of(self, place: int) -> tuple[Reach, int, int]:
+        """The peer, and from where to where it takes care."""
+        at = bisect_left(self._starts, place) - 1
+        return self._reaches[at], self._starts[at], self._starts[at + 1]
+
+    @cached_property
+    def _reaches(self) -> list[Reach]:
+        return [each for each in self._table.reaches if self._begin < each.place <= self._home]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [self._begin, *(each.begin for each in self._reaches[1:]), self._home]

@@ -171,9 +171,12 @@ class Table:
             if peer.is_sound and peer.id not in self.dead and self.place(peer.id) > last:
                 found.append(peer)
                 last = self.place(peer.id)
-        return replace(self, successors=tuple(found[:length]))
+        successors = tuple(found[:length])
+        return self if successors == self.successors else replace(self, successors=successors)
 
-    def pointing(self, finger: int, run: Run | None) -> "Table":
+    def pointing(self, finger: int, run: Run) -> "Table":
+        if run == self.fingers[finger]:
+            return self
         return replace(self, fingers=(*self.fingers[:finger], run, *self.fingers[finger + 1 :]))
 
     def keeping(self, wanted: Collection[int]) -> "Table":
