@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.effort import brief, examples, long
 
-from tocsin.routing.ring.chord import Settings
+from tocsin.routing.ring.agenda import Settings
 from tocsin.routing.ring.chord_messages import Gone, Heard, Suspected
 from tocsin.routing.ring.identifiers import LAST
 from tocsin.sim.network import MILLISECOND, between

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from tocsin.model.identity import SECOND
 from tocsin.routing.machine import Ask, Machine, Report, Started, Unanswered
-from tocsin.routing.ring.chord import ChordNode, Settings
+from tocsin.routing.ring.agenda import Settings
+from tocsin.routing.ring.chord import ChordNode
 from tocsin.routing.ring.chord_messages import Depart, Look, Looked
 from tocsin.routing.ring.identifiers import BITS, distance, identifier_of
 from tocsin.routing.ring.table import SUCCESSORS, Peer, Run, Table

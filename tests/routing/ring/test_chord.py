@@ -11,7 +11,8 @@ from tests.routing.ring.test_table import PLACES, peer
 
 from tocsin.model.identity import SECOND, Instant
 from tocsin.routing.machine import Answer, Ask, Deliver, Effect, Remember, Report, SetTimer, Started, Unanswered, Woken
-from tocsin.routing.ring.chord import KNOWN, OWN, ChordNode, Settings
+from tocsin.routing.ring.agenda import Settings
+from tocsin.routing.ring.chord import KNOWN, OWN, ChordNode
 from tocsin.routing.ring.chord_messages import (
     Depart,
     Departed,

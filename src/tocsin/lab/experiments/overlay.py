@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tocsin.lab.experiment import Cell, Columns, Figure, Findings, Line, Outcome, Panel, Progress, experiment, log_log
 from tocsin.sim.overlay import TOUCHED_BOUND, Meeting, Setting, meeting
-from tocsin.sim.ring_costs import Balance, Costs, balance, costs
+from tocsin.sim.ring_costs import MOST_BALANCED, Balance, Costs, balance, costs
 
 SIZES = (10, 30, 100, 300, 1_000, 3_000, 10_000)
 DIMENSIONS = (1, 2, 3, 4, 6)
@@ -26,14 +26,9 @@ class Choices(Struct, frozen=True):
     dimensions: int = 3
 
 
-class Point(Struct, frozen=True):
-    meeting: Meeting
+class Loaded(Struct, frozen=True):
     balance: Balance
     costs: Costs
-
-    @property
-    def nodes(self) -> int:
-        return self.meeting.setting.nodes
 
 
 @experiment(
@@ -41,24 +36,24 @@ class Point(Struct, frozen=True):
 )
 def overlay(seed: int, progress: Progress, choices: Choices) -> Outcome:
     sizes = [each for each in SIZES if each <= choices.nodes] or [choices.nodes]
-    found = [_point(each, choices, seed, progress) for each in sizes]
+    found = [_met(each, choices.dimensions, choices, seed, progress) for each in sizes]
+    loads = [_loaded(each, choices, seed, progress) for each in sizes if each <= MOST_BALANCED]
     few = min(MOST_BY_DIMENSIONS, sizes[-1])
     wide = [_met(few, each, choices, seed, progress) for each in DIMENSIONS]
     return Outcome(
-        (_growth(found, choices), _loads(found), _by_dimensions(wide, few)),
-        (Figure("growth", lambda path: _draw(path, found)),),
+        (_growth(found, choices), _loads(loads), _by_dimensions(wide, few)),
+        (Figure("growth", lambda path: _draw(path, found, loads)),),
     )
-
-
-def _point(nodes: int, choices: Choices, seed: int, progress: Progress) -> Point:
-    met = _met(nodes, choices.dimensions, choices, seed, progress)
-    progress(f"{nodes:,} nodes: load, joins and crashes")
-    return Point(met, balance(nodes, choices.dimensions, seed), costs(nodes, seed))
 
 
 def _met(nodes: int, dimensions: int, choices: Choices, seed: int, progress: Progress) -> Meeting:
     progress(f"{nodes:,} nodes, {dimensions} dimensions")
     return meeting(Setting(nodes, dimensions, choices.subscriptions, choices.notifications, seed))
+
+
+def _loaded(nodes: int, choices: Choices, seed: int, progress: Progress) -> Loaded:
+    progress(f"{nodes:,} nodes: load, joins and crashes")
+    return Loaded(balance(nodes, choices.dimensions, seed), costs(nodes, seed))
 
 
 _MET: dict[str, str | Callable[[Any], Cell]] = {
@@ -76,11 +71,11 @@ _MET: dict[str, str | Callable[[Any], Cell]] = {
 }
 
 
-def _growth(found: Sequence[Point], choices: Choices) -> Findings:
+def _growth(found: Sequence[Meeting], choices: Choices) -> Findings:
     return Findings.of(
         f"A ring at rest, {choices.subscriptions:,} subscriptions and {choices.notifications:,} notifications in"
         f" {choices.dimensions} dimensions",
-        [each.meeting for each in found],
+        found,
         {"nodes": "setting.nodes", **_MET},
         f"hops: of each lookup, to the node that owns the key; Chord s4 has {HALF} in the mean. A notification has two"
         " keys, one by its topic and one by its content: messages are the hops of both.",
@@ -92,13 +87,12 @@ def _growth(found: Sequence[Point], choices: Choices) -> Findings:
     )
 
 
-def _loads(found: Sequence[Point]) -> Findings:
+def _loads(found: Sequence[Loaded]) -> Findings:
     return Findings.of(
         "Load, joins and crashes",
         found,
         {
-            "nodes": "nodes",
-            "measured at": "balance.nodes",
+            "nodes": "balance.nodes",
             "max / mean, by chance": "balance.hashed",
             "max / mean, by load": "balance.by_load",
             "run at": "costs.nodes",
@@ -116,27 +110,18 @@ def _by_dimensions(found: Sequence[Meeting], nodes: int) -> Findings:
     return Findings.of(f"The same by dimensions, {nodes:,} nodes", found, columns)
 
 
-def _draw(path: Path, found: Sequence[Point]) -> None:
-    def line(name: str) -> Line:
-        part, _, attribute = name.partition(".")
-        return [(each.nodes, getattr(getattr(each, part), attribute)) for each in found]
-
-    half: Line = [(each.nodes, log2(each.nodes) / 2) for each in found]
-    bound: Line = [(each.nodes, TOUCHED_BOUND) for each in found]
+def _draw(path: Path, found: Sequence[Meeting], loads: Sequence[Loaded]) -> None:
+    half: Line = [(each.setting.nodes, log2(each.setting.nodes) / 2) for each in found]
+    hops: Line = [(each.setting.nodes, each.hops_mean) for each in found]
+    touched: Line = [(each.setting.nodes, each.touched_over_owners) for each in found]
+    bound: Line = [(each.setting.nodes, TOUCHED_BOUND) for each in found]
+    even: dict[str, Line] = {
+        "places by chance": [(each.balance.nodes, each.balance.hashed) for each in loads],
+        "places by load": [(each.balance.nodes, each.balance.by_load) for each in loads],
+    }
     panels = [
-        Panel("Hops to an owner", "nodes", "hops", {"mean": line("meeting.hops_mean"), HALF: half}, dashed=(HALF,)),
-        Panel(
-            "Nodes touched by a subscription",
-            "nodes",
-            "over owners",
-            {"touched": line("meeting.touched_over_owners"), BOUND: bound},
-            dashed=(BOUND,),
-        ),
-        Panel(
-            "Load of the busiest node",
-            "nodes",
-            "over the mean",
-            {"by chance": line("balance.hashed"), "by load": line("balance.by_load")},
-        ),
+        Panel("Hops to an owner", "nodes", "hops", {"mean": hops, HALF: half}, dashed=(HALF,)),
+        Panel("Touched by a subscription", "nodes", "over owners", {"touched": touched, BOUND: bound}, dashed=(BOUND,)),
+        Panel("Load of the busiest node", "nodes", "over the mean", even),
     ]
     log_log(path, "A ring as it grows", [panels])

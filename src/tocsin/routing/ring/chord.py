@@ -1,15 +1,12 @@
 """A node of the ring (Chord s4-5): it joins by any other, keeps its table right while others come, crash and go, and
 finds its ring again when the network fell apart.
 
-It asks and is asked; nothing it says is kept by anybody, for a moment later something else may be true. Times between
-its questions differ from node to node by what its place gives, so that not all ask at once.
+It asks and is asked; nothing it says is kept by anybody, for a moment later something else may be true.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
-
-from msgspec import Struct
 
 from tocsin.model.identity import Instant, after
 from tocsin.routing.machine import (
@@ -25,6 +22,7 @@ from tocsin.routing.machine import (
     Woken,
 )
 from tocsin.routing.ring.acquaintances import Acquaintances
+from tocsin.routing.ring.agenda import Agenda, Round, Settings, Task
 from tocsin.routing.ring.chord_messages import (
     Depart,
     Departed,
@@ -49,31 +47,15 @@ from tocsin.routing.ring.chord_messages import (
     Stabilise,
     Suspected,
 )
-from tocsin.routing.ring.identifiers import SIZE, identifier_of, within
+from tocsin.routing.ring.finger_rounds import FingerRounds
+from tocsin.routing.ring.identifiers import SIZE, within
 from tocsin.routing.ring.questions import Questions, Waiting
 from tocsin.routing.ring.search import ForFinger, ForJoin, ForLook, ForRing, Purpose, Search
-from tocsin.routing.ring.table import SUCCESSORS, Peer, Run, Table
+from tocsin.routing.ring.table import Peer, Run, Table
 
 OWN, KNOWN = "own", "known"  # the keys of its rows
-JOIN, STABILISE, FINGERS, REUNITE = "join", "stabilise", "fingers", "reunite"  # what is due; paces are settings
 MOST_REMEMBERED = 16
 LONGEST_AGAIN = 5.0  # seconds
-
-
-class Settings(Struct, frozen=True):
-    """`join` are the addresses by which it may find the ring; without any it begins one. In seconds: how often it asks
-    its successor; looks at one of its fingers, when all were right; looks for others that are in another ring; asks
-    again who did not answer; and how long it waits for any answer. Of fingers that may be wrong it looks at `burst` at
-    once."""
-
-    join: tuple[str, ...] = ()
-    successors: int = SUCCESSORS
-    stabilise: float = 1.0
-    fingers: float = 10.0
-    reunite: float = 30.0
-    again: float = 0.25
-    patience: float = 15.0
-    burst: int = 4
 
 
 class ChordNode:
@@ -94,13 +76,9 @@ class ChordNode:
         self._may_begin = self.joined or OWN in rows or len(joins) < len(self.settings.join) or not joins
         self._left, self._failed = False, 0
         self._questions = Questions()
-        self._due: dict[str, Instant] = {}
+        self._agenda, self._rounds = Agenda(own, self.settings), FingerRounds(self.settings.burst)
         self._timer: Instant | None = None
-        self._finger, self._right = 0, 0  # the next to be looked at, and how many were right one after the other
         self._predecessor_heard = Instant(0)
-        self._paces = {
-            name: 0.9 + 0.2 * identifier_of(f"{own.id} {name}") / SIZE for name in (STABILISE, FINGERS, REUNITE)
-        }
 
     @property
     def own(self) -> Peer:
@@ -118,10 +96,9 @@ class ChordNode:
         responsible = self._responsible()
         if responsible is not None and responsible != before:
             effects.append(Deliver(responsible))
-        due = min(self._due.values(), default=None)
-        if due != self._timer:
-            self._timer = due
-            effects.append(SetTimer(due))
+        if self._agenda.next != self._timer:
+            self._timer = self._agenda.next
+            effects.append(SetTimer(self._timer))
         return effects
 
     def _step(self, message: Message, now: Instant) -> Iterable[Effect]:
@@ -157,16 +134,15 @@ class ChordNode:
     def _woken(self, now: Instant) -> Iterator[Effect]:
         for each in self._questions.overdue(now, self.settings.patience):
             yield from self._silent(each, now)
-        tasks = {JOIN: self._join, STABILISE: self._stabilise, FINGERS: self._fix_fingers, REUNITE: self._reunite}
+        tasks: dict[Task, Callable[[Instant], Iterable[Effect]]] = {
+            "join": self._join,
+            "stabilise": self._stabilise,
+            "fingers": self._fix_fingers,
+            "reunite": self._reunite,
+        }
         for name, task in tasks.items():
-            if self._due.get(name, now + 1) <= now:
-                del self._due[name]
+            if self._agenda.take(name, now):
                 yield from task(now)
-
-    def _soon(self, name: str, now: Instant, seconds: float = 0.0) -> None:
-        if self._left:
-            return
-        self._due[name] = min(self._due.get(name, after(now, seconds)), after(now, seconds))
 
     # What is asked of others
 
@@ -200,7 +176,7 @@ class ChordNode:
         if peer is not None and self._acquaintances.silent(peer, waiting.asked, now):
             yield from self._suspect(peer, now)
         elif peer is not None and peer in (self.table.successor, self.table.predecessor):
-            self._soon(STABILISE, now, self.settings.again)
+            self._agenda.soon("stabilise", now, self.settings.again)
         if waiting.search is not None:
             yield from self._go_on(waiting.search, now)
         yield from self._departed(waiting)
@@ -216,12 +192,12 @@ class ChordNode:
             self._distrust_fingers(now)
         self.table = replace(self.table.without(peer), dead=self._acquaintances.dead)
         if was_next and self.joined:
-            self._soon(JOIN if self.is_alone else STABILISE, now)
+            self._agenda.soon("join" if self.is_alone else "stabilise", now)
 
     def _hear(self, by: Peer, now: Instant) -> Iterator[Effect]:
         if self._acquaintances.heard(by):
             self.table = replace(self.table, dead=self._acquaintances.dead)
-            self._soon(REUNITE, now, self.settings.stabilise)
+            self._agenda.soon("reunite", now, self.settings.stabilise)
             yield Report(Heard(by))
         if self.table.predecessor is not None and self.table.predecessor.id == by.id:
             self._predecessor_heard = now
@@ -271,7 +247,7 @@ class ChordNode:
         """Who finds nobody begins a ring of its own, if it is one that may; it goes on looking for the others."""
         if run is None and not self._may_begin:
             self._failed += 1
-            self._due[JOIN] = after(now, min(LONGEST_AGAIN, self.settings.again * 2 ** min(self._failed, 10)))
+            self._agenda.soon("join", now, min(LONGEST_AGAIN, self.settings.again * 2 ** min(self._failed, 10)))
             return
         if run is not None:
             others = (each for each in run.peers if each.id != self.own.id)
@@ -280,7 +256,7 @@ class ChordNode:
             yield Remember(OWN, Own(self.own))
         self.joined = self._may_begin = True
         self._failed = 0
-        self._soon(REUNITE, now, self._pace(REUNITE))
+        self._agenda.soon("reunite", now, self._agenda.pace("reunite"))
         self._distrust_fingers(now)
         yield from self._stabilise(now)
 
@@ -288,7 +264,7 @@ class ChordNode:
         neighbours = {each.id: each for each in (self.table.predecessor, self.table.successor) if each is not None}
         self._left = True
         self._questions.clear()
-        self._due.clear()
+        self._agenda.close()
         if not self.joined or not neighbours:
             yield Deliver(Departed())
         for peer in neighbours.values() if self.joined else ():
@@ -344,7 +320,7 @@ class ChordNode:
             self._precede(by, now)
         if self.is_alone:
             self.table = self.table.following((by,), self.settings.successors)
-            self._soon(STABILISE, now)
+            self._agenda.soon("stabilise", now)
 
     def _precede(self, peer: Peer, now: Instant) -> None:
         self.table = replace(self.table, predecessor=peer)
@@ -363,18 +339,14 @@ class ChordNode:
             at = table.successors.index(gone)
             behind = (*table.successors[:at], *said.successors)
             self.table = self.table.following(behind, self.settings.successors)
-            self._soon(STABILISE, now)
+            self._agenda.soon("stabilise", now)
         yield Report(Gone(gone))
 
     # Rounds
 
-    def _pace(self, name: str) -> float:
-        seconds: float = getattr(self.settings, name)
-        return seconds * self._paces[name]
-
     def _stabilise(self, now: Instant) -> Iterator[Effect]:
         """The predecessor is asked only when it was not heard of: it asks this node as often as this one another."""
-        self._soon(STABILISE, now, self._pace(STABILISE))
+        self._agenda.soon("stabilise", now, self._agenda.pace("stabilise"))
         successor, predecessor = self.table.successor, self.table.predecessor
         if successor is not None:
             yield from self._ask_to_stabilise(successor, now)
@@ -413,36 +385,26 @@ class ChordNode:
     # Fingers
 
     def _distrust_fingers(self, now: Instant) -> None:
-        """Where one is missing, or is not what it was: then others may not be either."""
-        self._right = 0
+        """Where one is missing, or is not what it was."""
+        self._rounds.distrust()
         if self.joined:
-            self._soon(FINGERS, now, self.settings.stabilise)
+            self._agenda.soon("fingers", now, self.settings.stabilise)
 
     def _fix_fingers(self, now: Instant) -> Iterator[Effect]:
-        """From the nearest on: the way to each is short once the one before is right."""
-        wanted = self.table.wanted()
-        self.table = self.table.keeping(wanted)
-        stable = self._right >= len(wanted)
-        self._soon(FINGERS, now, self._pace(FINGERS if stable else STABILISE))
-        for _ in range(min(1 if stable else self.settings.burst, len(wanted))):
-            finger = next((each for each in wanted if each >= self._finger), wanted[0])
-            self._finger = finger + 1
-            yield from self._go_on(self._search_for(finger), now)
+        self.table = self.table.keeping(self.table.wanted())
+        self._agenda.soon("fingers", now, self._agenda.pace(self._finger_pace()))
+        for search in self._rounds.searches(self.table):
+            yield from self._go_on(search, now)
 
-    def _search_for(self, finger: int) -> Search:
-        """Who was it before knows best whether it still is."""
-        key, run = self.table.target(finger), self.table.fingers[finger]
-        first = None if run is None else run.peers[0]
-        return Search(key, ForFinger(finger), self.table.preceding(key), first=first)
+    def _finger_pace(self) -> Round:
+        return "fingers" if self._rounds.are_right(self.table) else "stabilise"
 
     def _points(self, finger: int, run: Run | None, now: Instant) -> Iterator[Effect]:
         if run is None:
             return
-        before = self.table.fingers[finger]
-        self._right += 1
-        self.table = self.table.pointing(finger, run)
-        if before is None or before.peers[0].id != run.peers[0].id:
+        if not self._rounds.found(self.table.fingers[finger], run):
             self._distrust_fingers(now)
+        self.table = self.table.pointing(finger, run)
         yield from self._try_again(run.peers[:1], now)
 
     # Rings that came apart
@@ -451,7 +413,8 @@ class ChordNode:
         """Alone, or with somebody heard of that was thought to be gone, there is no time to lose."""
         others = [each.peer for each in self.table.reaches[-1:]]
         whom = self._acquaintances.next(others)
-        self._soon(REUNITE, now, min(self._pace(REUNITE), LONGEST_AGAIN) if self.is_alone else self._pace(REUNITE))
+        pace = self._agenda.pace("reunite")
+        self._agenda.soon("reunite", now, min(pace, LONGEST_AGAIN) if self.is_alone else pace)
         if whom is not None:
             peers, addresses = ([whom], []) if isinstance(whom, Peer) else ([], [whom])
             yield from self._go_on(Search(self._behind, ForRing(whom), peers, addresses), now)
@@ -468,7 +431,7 @@ class ChordNode:
         if first is not None and (successor is None or first.id != successor.id):
             yield from self._ask_to_stabilise(first, now)
         if self._acquaintances.waiting:
-            self._soon(REUNITE, now, self.settings.stabilise)
+            self._agenda.soon("reunite", now, self.settings.stabilise)
 
     def _remember(self) -> Iterator[Effect]:
         near = [*self.table.successors, *(each.peers[0] for each in self.table.fingers if each is not None)]
