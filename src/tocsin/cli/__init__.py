@@ -60,6 +60,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Spark": {"pipeline": ("pipeline", "The data pipeline on Spark.")},
     "Lab": {
+        "overlay": ("overlay", "Simulations of a ring of nodes."),
         "lab": ("lab", "The papers' tables and figures, measured here."),
         "bench": ("lab", "Benchmarks, with their rivals in the same run."),
     },
