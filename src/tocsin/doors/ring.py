@@ -12,6 +12,7 @@ import msgspec
 from tocsin.broker.ring.messages import Forward, Forwarded
 from tocsin.broker.ring.port import PATH, Whereabouts
 from tocsin.broker.ring.ring import Ring
+from tocsin.documents.ring import RING
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
 from tocsin.routing.ring.roster import Member
@@ -19,6 +20,7 @@ from tocsin.wire.asgi import Application, Message, Receive, Scope, Send, only, r
 
 FORWARD_SECONDS = 90.0  # who waits for messages may wait long
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
+_OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
@@ -32,12 +34,21 @@ def ring_door(ring: Ring, application: Application, body_limit: int) -> Applicat
             await application(scope, receive, send)
         elif scope["path"] == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
+        elif not ring.has_doors and not scope["path"].startswith(_OPEN):
+            await send_reply(send, await _no_doors(ring))
         elif (home := _home(ring, scope["path"])) is None:
             await application(scope, receive, send)
         else:
             await _forward(ring, home, scope, receive, send, body_limit)
 
     return door
+
+
+async def _no_doors(ring: Ring) -> Reply:
+    """A node of role dht (paper 004 s4.A)."""
+    found = await ring.with_doors()
+    text = f"this node has no doors; {', '.join(found) or 'none that is reached'} {'have' if found else 'has'} them"
+    return Reply(421, _JSON, msgspec.json.encode({"error": "not-here", "message": text, "doors": found}))
 
 
 def _whereabouts(ring: Ring) -> Reply:
