@@ -91,7 +91,7 @@ class Membership:
 
     def _give(self, giver: str, taker: str, arc: Arc, roster: Roster) -> None:
         node, handed = self.nodes.named[giver], None
-        if node.up and node.cut and self._clock.now < self._confirmed[giver] + CONFIRMED * 3 // 2:
+        if node.up and node.cut and self._clock.now < self._confirmed.get(giver, 0) + CONFIRMED * 3 // 2:
             self._clock.after(LOOK, partial(self._give, giver, taker, arc, roster))
             return
         owned = self.arcs[giver]

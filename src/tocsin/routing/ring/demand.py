@@ -10,10 +10,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tocsin.model.identity import SECOND, Instant, after
 from tocsin.routing.machine import Answer, Ask, Deliver, Effect, SetTimer, Unanswered, Woken
+from tocsin.routing.ring.changes import Changes
 from tocsin.routing.ring.registrations import Registration, Registrations, Spans
 from tocsin.routing.ring.relay import Matches
 from tocsin.routing.ring.relay_messages import (
@@ -49,14 +50,6 @@ class DemandSettings(Struct, frozen=True):
     most: int = 16
 
 
-class _Change(Struct):
-    """What it waits for: registrations by number, and a moment."""
-
-    until: Instant
-    not_before: Instant
-    left: set[int] = field(default_factory=set)
-
-
 class _Telling(Struct, frozen=True):
     node: str
     tell: Tell
@@ -84,12 +77,11 @@ class Demand:
         self._sure: Instant | None = None
         self._nobody, self._somebody = Registrations(), Registrations()
         self._numbers = count(1)
-        self._changes: dict[str, _Change] = {}
-        self._waiting: defaultdict[int, list[str]] = defaultdict(list)  # changes by the registration they wait for
+        self._changes = Changes()
         self._tells: dict[int, _Telling] = {}
         self._telling: set[int] = set()  # registrations
         self._waits: list[tuple[Arc, Instant]] = []
-        self._agenda: list[tuple[Instant, int, str | int]] = []  # a change that may be settled, a tell to be repeated
+        self._again: list[tuple[Instant, int]] = []  # tells that are to be repeated
         self._timer: Instant | None = None
         self._lease, self._kept = round(settings.lease * SECOND), round(settings.lease * (1 + settings.margin) * SECOND)
 
@@ -132,9 +124,7 @@ class Demand:
         registered = [Registered(each.node, each.flow, each.until - now) for each in moving if each.until > now]
         for each in moving:
             self._nobody.remove(each.number)
-        unsettled: list[Effect] = [Deliver(Unsettled(each)) for each in self._changes]
-        self._changes.clear()
-        self._waiting.clear()
+        unsettled: list[Effect] = [Deliver(Unsettled(each)) for each in self._changes.take_all()]
         return Handover(arc, tuple(registered), wait), [*unsettled, *self._look_at()]
 
     # Of interface nodes
@@ -162,13 +152,8 @@ class Demand:
         again it waits for what is still to be told, if anything is."""
         found = [each for each in self._nobody.spanned(spans) if self._hides(each, wanting, now)]
         not_before = max([until for arc, until in self._waits if _meets(arc, spans)], default=now)
-        until = max([not_before, *(each.until for each in found)])
-        self._changes[change] = _Change(until, not_before, {each.number for each in found})
-        for each in found:
-            self._waiting[each.number].append(change)
-        effects = self._tell(wanting, [each for each in found if each.number not in self._telling])
-        self._plan(until, change)
-        return [*effects, *self._settle([change], now), *self._look_at()]
+        self._changes.put(change, found, not_before)
+        return [*self._tell(wanting, found), *self._settle(now)]
 
     def ended(self, wanting: Wanting, now: Instant, spans: Spans | None = None) -> list[Effect]:
         """It is no longer stored. Who relays for it alone is told, once; nobody waits for that."""
@@ -184,12 +169,13 @@ class Demand:
             case Question():
                 return [Answer(self.asked(message, now))]
             case Told(number):
-                return [*self._told(number, now), *self._look_at()]
+                return [*self._told(number, now), *self._settle(now)]
             case Unanswered(Tell(number)):
-                return self._unanswered(number, now)
+                return [*self._unanswered(number, now), *self._look_at()]
             case Woken():
                 self._timer = None
-                return [*self._woken(now), *self._look_at()]
+                self._waits = [each for each in self._waits if each[1] > now]
+                return [*self._repeat(now), *self._settle(now)]
         return []
 
     def _hides(self, registration: Registration, wanting: Wanting, now: Instant) -> bool:
@@ -212,7 +198,8 @@ class Demand:
         that a change waits for."""
         by_node = defaultdict[str, list[Registration]](list)
         for each in registrations:
-            by_node[each.node].append(each)
+            if each.number not in self._telling:
+                by_node[each.node].append(each)
         return [self._tell_node(node, wanting, each) for node, each in by_node.items()]
 
     def _tell_node(self, node: str, wanting: Wanting, registrations: list[Registration]) -> Effect:
@@ -223,68 +210,53 @@ class Demand:
         return Ask(node, tell)
 
     def _told(self, number: int, now: Instant) -> list[Effect]:
-        """The registrations are used, and so deleted; one that was made meanwhile for the same flow has another number,
-        and stands."""
+        """Who was told relays from now on, and so hears when that is no longer needed; if it is not needed by now, at
+        once."""
+        if (telling := self._use(number)) is None:
+            return []
+        unwanted = list[Flow]()
+        for flow in telling.tell.flows:
+            if self._wanted(flow):
+                self._hold(telling.node, flow, now)
+            else:
+                unwanted.append(flow)
+        return [Ask(telling.node, Unwanted(telling.tell.wanting.id, tuple(unwanted)))] if unwanted else []
+
+    def _use(self, number: int) -> _Telling | None:
+        """The registrations are deleted; one that was made meanwhile for the same flow stands, by another number."""
         telling = self._tells.pop(number, None)
-        free: list[str] = []
         for each in () if telling is None else telling.registrations:
             self._nobody.remove(each)
             self._telling.discard(each)
-            free += self._discharge(each)
-        return self._settle(free, now)
-
-    def _discharge(self, registration: int) -> list[str]:
-        waiting = self._waiting.pop(registration, [])
-        for change in waiting:
-            if (found := self._changes.get(change)) is not None:
-                found.left.discard(registration)
-                if not found.left:
-                    self._plan(found.not_before, change)
-        return waiting
+            self._changes.use(each)
+        return telling
 
     def _unanswered(self, number: int, now: Instant) -> list[Effect]:
+        if (telling := self._tells.get(number)) is not None:
+            heapq.heappush(self._again, (min(after(now, self._settings.again), telling.until), number))
+        return []
+
+    def _repeat(self, now: Instant) -> list[Effect]:
         """Once all its leases have passed there is nobody left to be told."""
-        if (telling := self._tells.get(number)) is None:
-            return []
-        self._plan(min(after(now, self._settings.again), telling.until), number)
-        return self._look_at()
-
-    def _repeat(self, number: int, now: Instant) -> list[Effect]:
-        if (telling := self._tells.get(number)) is None:
-            return []
-        if now < telling.until:
-            return [Ask(telling.node, telling.tell)]
-        return self._told(number, now)
-
-    # Settling
-
-    def _settle(self, changes: Iterable[str], now: Instant) -> list[Effect]:
-        free = [each for each in dict.fromkeys(changes) if self._is_free(each, now)]
-        for each in free:
-            del self._changes[each]
-        return [Deliver(Settled(each)) for each in free]
-
-    def _is_free(self, change: str, now: Instant) -> bool:
-        found = self._changes.get(change)
-        return found is not None and (found.until <= now or (not found.left and found.not_before <= now))
-
-    def _plan(self, when: Instant, what: str | int) -> None:
-        heapq.heappush(self._agenda, (when, next(self._numbers), what))
-
-    def _woken(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        self._waits = [each for each in self._waits if each[1] > now]
-        while self._agenda and self._agenda[0][0] <= now:
-            what = heapq.heappop(self._agenda)[2]
-            effects += self._settle([what], now) if isinstance(what, str) else self._repeat(what, now)
+        while self._again and self._again[0][0] <= now:
+            number = heapq.heappop(self._again)[1]
+            telling = self._tells.get(number)
+            if telling is not None and now < telling.until:
+                effects.append(Ask(telling.node, telling.tell))
+            else:
+                self._use(number)
         return effects
+
+    def _settle(self, now: Instant) -> list[Effect]:
+        return [*(Deliver(Settled(each)) for each in self._changes.take_settled(now)), *self._look_at()]
 
     def _look_at(self) -> list[Effect]:
         """When there is something to do next."""
-        while self._agenda and isinstance(what := self._agenda[0][2], str) and what not in self._changes:
-            heapq.heappop(self._agenda)
-        before, self._timer = self._timer, self._agenda[0][0] if self._agenda else None
-        return [] if self._timer == before else [SetTimer(self._timer)]
+        again = self._again[0][0] if self._again else None
+        due = min((each for each in (again, self._changes.due()) if each is not None), default=None)
+        before, self._timer = self._timer, due
+        return [] if due == before else [SetTimer(due)]
 
 
 def _meets(arc: Arc, spans: Spans | None) -> bool:
