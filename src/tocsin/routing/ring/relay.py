@@ -23,7 +23,7 @@ class RelaySettings(Struct, frozen=True):
     refresh: float = 60.0
     patience: float = 2.0
     caches: int = 65_536
-    near: int = 256
+    near: int = 64
 
 
 class Verdict(Struct, frozen=True):
