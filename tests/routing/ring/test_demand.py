@@ -11,6 +11,7 @@ from tests.routing.ring.test_relay import A, B, at, wanting
 
 from tocsin.model.identity import SECOND, Instant
 from tocsin.routing.machine import Ask, Deliver, Effect, SetTimer, Unanswered, Woken
+from tocsin.routing.ring import demand
 from tocsin.routing.ring.demand import Demand, DemandSettings
 from tocsin.routing.ring.identifiers import SIZE, within
 from tocsin.routing.ring.registrations import Registration, Registrations
@@ -27,7 +28,7 @@ from tocsin.routing.ring.relay_messages import (
     Unwanted,
     Wanting,
 )
-from tocsin.sim.relay import Keys, matches
+from tocsin.sim.relay import Keys, flow_of, matches
 
 SETTINGS = DemandSettings(lease=10, held=20, again=1, margin=0.1, registrations=3, most=2)
 KEPT = 11  # seconds: a lease and the margin
@@ -110,6 +111,16 @@ def test_what_one_node_asked_is_told_in_one_message() -> None:
     stage.ask("i", A, 0), stage.ask("i", B, 0)
     (tell,) = tells(stage.change(1, wanting(topics="ab"))).values()
     assert set(tell.flows) == {A, B}
+
+
+def test_many_are_told_in_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demand, "TOGETHER", 2)
+    stage = Stage()
+    for topic in "abc":
+        stage.ask("i", flow_of(topic), 0)
+    asked = [each.question for each in stage.change(1, wanting(topics="abc")) if isinstance(each, Ask)]
+    assert sorted(len(each.flows) for each in asked) == [1, 2]
+    assert [delivered(stage.told(each, 2)) for each in asked] == [[], [Settled("c")]]
 
 
 def test_who_cannot_be_reached_is_waited_for_until_its_lease_has_passed() -> None:

@@ -32,6 +32,7 @@ from tocsin.routing.ring.relay_messages import (
     Wanting,
 )
 
+TOGETHER = 1_000  # flows in one message
 Message = Question | Told | Unanswered | Woken
 Wanted = Callable[[Flow], Sequence[Wanting]]
 
@@ -46,7 +47,7 @@ class DemandSettings(Struct, frozen=True):
     held: float = 120.0
     again: float = 0.25
     margin: float = 0.1
-    registrations: int = 100_000
+    registrations: int = 20_000
     most: int = 16
 
 
@@ -194,13 +195,17 @@ class Demand:
     # Telling
 
     def _tell(self, wanting: Wanting, registrations: Iterable[Registration]) -> list[Effect]:
-        """A message a node. What is being told already is not told twice: it makes the flow relayed, and that is all
-        that a change waits for."""
+        """A message a node, or a few. What is being told already is not told twice: it makes the flow relayed, and that
+        is all that a change waits for."""
         by_node = defaultdict[str, list[Registration]](list)
         for each in registrations:
             if each.number not in self._telling:
                 by_node[each.node].append(each)
-        return [self._tell_node(node, wanting, each) for node, each in by_node.items()]
+        return [
+            self._tell_node(node, wanting, each[at : at + TOGETHER])
+            for node, each in by_node.items()
+            for at in range(0, len(each), TOGETHER)
+        ]
 
     def _tell_node(self, node: str, wanting: Wanting, registrations: list[Registration]) -> Effect:
         tell = Tell(next(self._numbers), wanting, tuple(each.flow for each in registrations))
