@@ -16,6 +16,7 @@ from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, Unreachable, number_of
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
@@ -97,7 +98,9 @@ class Ring:
         self.asking = asking = Asking(port.links)
         self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
         self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
-        self.relaying = Relaying(circle, asking, self.placing, publishing)
+        longest, idle = means.settings.max_latency, means.settings.idle
+        gathering = None if longest is None else Gathering(longest, idle)
+        self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
         self.copies = Copies(
             circle,
             asking,
