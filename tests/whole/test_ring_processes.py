@@ -2,13 +2,13 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
 from tests.whole.acts import call, get, numbers, publish, subscribe
-from tests.whole.rings import ProcessRing
+from tests.whole.rings import Lines, ProcessRing
 from tests.whole.shell import document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import message, notify
@@ -23,6 +23,13 @@ def ring(tmp_path: Path, http: HttpClient) -> Iterator[ProcessRing]:
     made = ProcessRing(tmp_path, http)
     yield made
     made.close()
+
+
+@pytest.fixture
+async def lines() -> AsyncIterator[Lines]:
+    made = Lines()
+    yield made
+    await made.close()
 
 
 async def test_three_nodes_are_one_broker(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
@@ -166,3 +173,38 @@ async def test_a_node_without_doors_stores_and_matches_and_names_those_that_have
     members = (await ring.view(bare))["members"]
     mine = next(each for each in members if each["url"] is None)
     assert mine["subscriptions"] and mine["accepted"] and mine["delivered"]
+
+
+@pytest.mark.long
+async def test_two_nodes_are_cut_off_and_let_back(
+    ring: ProcessRing, http: HttpClient, sink: Sink, lines: Lines
+) -> None:
+    topics = 10
+    for _ in range(6):
+        await ring.begin_behind(lines)
+    await ring.settled()
+    for each in range(topics):
+        await subscribe(http, ring.at(each), sink.url(f"t{each}"), f"t{each}")
+    await subscribe(http, ring.at(0), sink.url("all"), "*//.")
+    names = [await ring.name_of(each) for each in ring.each]
+    publishers = Publishers(ring, http, topics, seed=2)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(publishers.run())
+        await wait_until(lambda: len(publishers.acknowledged) > 40, "some are published")
+        lines.cut(names[4:])
+        rest = [0, 1, 2, 3]
+        await ring.settled(rest)
+        before = len(publishers.acknowledged)
+        await wait_until(lambda: len(publishers.acknowledged) > before + 40, "those that are left go on")
+        for cut_off in (4, 5):
+            assert (await ring.view(ring.nodes[cut_off]))["standing"] == "alone"
+            said = notify(message('<n xmlns="">-1</n>', "t1"), message_id=f"urn:cut:{cut_off}")
+            answer = await http.request("POST", f"{ring.nodes[cut_off].url}/broker", *said)
+            assert answer.status >= 500, answer
+        lines.cut()
+        await ring.settled()
+        before = len(publishers.acknowledged)
+        await wait_until(lambda: len(publishers.acknowledged) > before + 40, "all of them go on")
+        publishers.stop()
+    await _told(sink, publishers, topics)
