@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from tocsin.model.identity import Instant, after
 from tocsin.routing.machine import Answer, Ask, Effect, Remember, Report
 from tocsin.routing.ring.identifiers import SIZE, identifier_of
@@ -13,6 +15,7 @@ from tocsin.routing.ring.roster_messages import (
     Ballot,
     Beat,
     Kept,
+    Learn,
     Overruled,
     Prepare,
     Promised,
@@ -47,7 +50,7 @@ class Council:
         self._others = roster.behind(me)
         self.chosen: Change | None = None
         self._attempt: Attempt | None = None
-        self._round = self._failures = 0
+        self._round = self._failures = self._told = 0
         self._not_before = Instant(0)
         self._settle_at: Instant | None = None
 
@@ -86,6 +89,9 @@ class Council:
         self.beat_at = after(now, self._settings.pace(len(self._roster.members)))
         beat = Beat(self._me.life, self._roster.stamp, now)
         yield from (Ask(each.address, beat) for each, _ in watched)
+        if self._roster.gone and self._roster.members[0].life == self._me.life:
+            self._told += 1
+            yield Ask(self._roster.gone[self._told % len(self._roster.gone)], Learn(self._roster))
 
     def grants(self, life: Life) -> bool:
         """Whether it lets that one act as a member."""
@@ -98,7 +104,8 @@ class Council:
         before, answer = self._acceptor.vote, self._acceptor.prepare(asked, now)
         self._round = max(self._round, self._acceptor.vote.promised.round)
         if isinstance(answer, Promised):
-            self._not_before = max(self._not_before, after(now, self._settings.patience))
+            self._not_before = max(self._not_before, after(now, self._patience))
+            answer = replace(answer, wait=self._wishes.hold(now))
         return [*self._remember(before), Answer(answer)]
 
     def accept(self, asked: Accept, now: Instant) -> Effects:
@@ -113,7 +120,7 @@ class Council:
     def _settle_later(self, now: Instant) -> None:
         """Whoever proposed it should have told by then what became of it."""
         turns = min(len(self._roster.members), MOST_SETTLING) * self._share("settle")
-        self._settle_at = after(now, 2 * self._settings.patience + turns * self._settings.turn)
+        self._settle_at = after(now, 2 * self._patience + turns * self._settings.turn)
 
     # As a proposer
 
@@ -128,7 +135,7 @@ class Council:
         self._round = max(self._round, self._acceptor.vote.promised.round) + 1
         ballot = Ballot(self._round, self._me.name)
         asked = Prepare(self._me.life, self._roster.stamp, ballot, self._roster.without(change))
-        self._attempt = Attempt(self._roster, ballot, change, after(now, self._settings.patience))
+        self._attempt = Attempt(self._roster, ballot, change, after(now, self._patience))
         own = self._acceptor.prepare(asked, now)
         yield Remember(VOTE, self._acceptor.vote)
         yield from (Ask(each.address, asked) for each in self._others)
@@ -139,13 +146,13 @@ class Council:
         attempt = self._attempt
         if attempt is None or not attempt.is_promised(answer):
             return
-        for life, by in attempt.vote(after(now, self._settings.patience)).items():
+        for life, by in attempt.vote(after(now, self._patience)).items():
             self._hearing.keep(life, now)
             yield Report(Kept(life[0], by))
-        if attempt.change:
+        if attempt.change and not attempt.wait:
             yield from self._put_to_vote(attempt, now)
         else:
-            self._attempt, self._not_before = None, after(now, self._settings.beat)
+            self._attempt, self._not_before = None, after(now, attempt.wait or self._settings.beat)
 
     def _put_to_vote(self, attempt: Attempt, now: Instant) -> Iterator[Effect]:
         asked = Accept(self._me.life, self._roster.stamp, attempt.ballot, attempt.change, attempt.is_adopted)
@@ -168,10 +175,19 @@ class Council:
     def _give_up(self, now: Instant) -> None:
         """For a while that is another for each name, and longer each time: of two that compete one comes through."""
         self._attempt = None
-        wait = self._settings.turn * 2 ** min(self._failures, MOST_DOUBLINGS) * (0.5 + self._share(str(self._failures)))
+        wait = self._settings.turn * self._doubled * (0.5 + self._share(str(self._failures)))
         self._failures += 1
         self._not_before = max(self._not_before, after(now, wait))
         self._settle_at = now if self.has_accepted else None
+
+    @property
+    def _doubled(self) -> int:
+        return 1 << min(self._failures, MOST_DOUBLINGS)
+
+    @property
+    def _patience(self) -> float:
+        """The more was given up, the slower others may be."""
+        return self._settings.patience * self._doubled
 
     def _share(self, salt: str) -> float:
         """Of a whole, as if by chance."""

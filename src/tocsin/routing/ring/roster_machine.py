@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.routing.machine import Answer, Ask, Effect, Forget, Remember, Report, SetTimer, Woken
-from tocsin.routing.ring.roster import Life, Member, Roster, Stamp
+from tocsin.routing.ring.roster import NOWHERE, Life, Member, Roster, Stamp
 from tocsin.routing.ring.roster_council import VOTE, Council
 from tocsin.routing.ring.roster_hearing import NEVER, Hearing, Settings
 from tocsin.routing.ring.roster_messages import (
@@ -58,7 +58,6 @@ from tocsin.routing.ring.roster_wishes import MOST_ELSEWHERE, Wishes
 from tocsin.routing.ring.roster_wishes import Answer as LetIn
 
 ROSTER = "roster"  # the key of its row; those of its vote and its own are beside these
-NOWHERE = (-1, 0)  # the stamp of no roster
 Standing = Literal["member", "alone", "out", "waiting"]
 Effects = Iterable[Effect]
 DEFAULTS = Settings()
@@ -105,7 +104,7 @@ class RosterKeeper:
         """Only a member may acknowledge anything. One that departs no longer does: the others agree to that without
         waiting for the end of its lease."""
         if self.roster is None or self._council is None:
-            return "out" if self.roster is not None and not self._passage.is_entering else "waiting"
+            return "waiting" if self._passage.is_entering or not (self.roster or self._passage.is_leaving) else "out"
         if self._passage.is_leaving:
             return "alone" if len(self.roster.members) > 1 else "out"
         return "member" if now <= self._hearing.until(self.roster) else "alone"
@@ -211,13 +210,11 @@ class RosterKeeper:
         if self.standing(now) not in ("out", "waiting"):
             return ()
         known = () if self.roster is None else self.roster.few(MOST_ELSEWHERE)
-        self._council = None
-        return self._passage.enter(address, known, now)
+        is_last, self._council = self._council is not None, None
+        return self._passage.enter(address, known, is_last, now)
 
     def _depart(self, now: Instant) -> Effects:
-        if self.roster is None or self._council is None:
-            return self._passage.arrive()
-        return self._passage.leave(self.roster, now)
+        return self._passage.leave(self.roster if self._council else None, now)
 
     def _let_in(self, member: Member, now: Instant) -> LetIn:
         if self.roster is None or self._council is None:
@@ -319,7 +316,7 @@ class RosterKeeper:
     def _correct(self, roster: Roster, now: Instant) -> None:
         """Its own entry: it may have been started at another address."""
         if roster.living(self.me.life) != self.me:
-            self._wishes.enter(self.me, now)
+            self._wishes.correct(self.me, now)
 
     def _fall_out(self, roster: Roster) -> Iterator[Effect]:
         self._council = None
