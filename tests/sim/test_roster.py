@@ -24,8 +24,8 @@ CALM = 90.0  # seconds in which all comes right
 def act(network: RosterNetwork, random: Random, what: str, name: str) -> None:
     is_up = name in network.up
     match what:
-        case "enter" if name not in network.wanting:
-            network.enter(name, random.choice(sorted(set(network.nodes) - {name})))
+        case "enter" if name not in network.wanting and (others := sorted(set(network.nodes) - {name})):
+            network.enter(name, random.choice(others))
         case "crash" if is_up:
             network.crash(name)
         case "stop" if is_up:

@@ -140,9 +140,19 @@ class Council:
         yield Remember(VOTE, self._acceptor.vote)
         yield from (Ask(each.address, asked) for each in self._others)
         assert isinstance(own, Promised), "no ballot of before is as high"
-        yield from self.promised(own, now)
+        yield from self._promised(own, now)
 
-    def promised(self, answer: Promised, now: Instant) -> Iterator[Effect]:
+    def answered(self, answer: Promised | Accepted | Overruled, now: Instant) -> Effects:
+        match answer:
+            case Promised():
+                return self._promised(answer, now)
+            case Accepted():
+                self._accepted(answer)
+            case Overruled():
+                self._overruled(answer, now)
+        return ()
+
+    def _promised(self, answer: Promised, now: Instant) -> Iterator[Effect]:
         attempt = self._attempt
         if attempt is None or not attempt.is_promised(answer):
             return
@@ -160,13 +170,13 @@ class Council:
         yield from self._remember(before)
         yield from (Ask(each.address, asked) for each in self._others)
         if isinstance(own, Accepted):
-            self.accepted(own)
+            self._accepted(own)
 
-    def accepted(self, answer: Accepted) -> None:
+    def _accepted(self, answer: Accepted) -> None:
         if self._attempt is not None and self._attempt.is_chosen(answer):
             self.chosen, self._attempt = self._attempt.change, None
 
-    def overruled(self, answer: Overruled, now: Instant) -> None:
+    def _overruled(self, answer: Overruled, now: Instant) -> None:
         if self._attempt is not None and answer.base == self._roster.stamp:
             self._round = max(self._round, answer.higher.round)
             if self._attempt.is_lost(answer):
