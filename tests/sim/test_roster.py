@@ -260,6 +260,16 @@ def test_nodes_that_depart_together_all_do_and_the_last_one_by_itself() -> None:
     assert all(isinstance(network.reports[name][-1], Departed) for name in NAMES[:5])
 
 
+def test_slow_lines_are_waited_for() -> None:
+    """An answer takes up to three seconds, a proposer's first patience is one."""
+    network = RosterNetwork(slowest=1500)
+    network.give(NAMES[:4])
+    network.enter("n4", "n0")
+    network.run_for(60)
+    assert members(network) == set(NAMES[:5])
+    assert is_settled(network)
+
+
 def test_somebody_is_put_out_though_the_roster_changes_all_the_time() -> None:
     """Each new roster begins the silence anew: others' wishes wait for it."""
     network = RosterNetwork()

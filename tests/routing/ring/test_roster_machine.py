@@ -322,6 +322,26 @@ def test_who_departs_before_it_is_in_leaves_when_it_is() -> None:
     assert node.hear(Learn(roster), 2).asked == [("b", Leaving(node.keeper.me.life, roster.stamp))]
 
 
+def test_who_gave_up_entering_and_enters_after_all_is_the_life_it_was() -> None:
+    """It may be in by then: of two, the other could do nothing without it."""
+    node = Node(D).hear(Enter("tcp://a"))
+    life = node.keeper.me.life
+    node.hear(Depart(), 1).hear(Enter("tcp://b"), 2)
+    assert node.keeper.me.life == life
+    assert node.keeper.standing(at(2)) == "waiting"
+    roster = THREE.changed(Change((node.keeper.me,)))
+    assert not any(isinstance(each, Leaving) for _, each in node.hear(Learn(roster), 3).asked)
+
+
+def test_who_no_longer_asks_is_not_let_in() -> None:
+    """A ring of one that takes in a node that is gone by then could never do anything again."""
+    node = Node(A, {"roster": Roster(5, (A,), "ring")}).hear(Started())
+    node.hear(Entering(B), 1)
+    assert node.hear(Woken(), 4).reported == []
+    node.hear(Entering(B), 5)
+    assert [type(each) for each in node.hear(Woken(), 6).reported] == [Chosen]
+
+
 def test_a_node_at_another_address_has_its_entry_corrected() -> None:
     node = Node(Member("a", 77, "tcp://moved", incarnation=1), {"roster": THREE}).hear(Started())
     node.granted(B, C)
