@@ -260,6 +260,21 @@ def test_nodes_that_depart_together_all_do_and_the_last_one_by_itself() -> None:
     assert all(isinstance(network.reports[name][-1], Departed) for name in NAMES[:5])
 
 
+def test_nobody_departs_and_leaves_a_majority_that_is_down() -> None:
+    """n0 and n1 are a majority of three; without n1, n0 would be none of the two that are left."""
+    network = RosterNetwork()
+    network.give(NAMES[:3])
+    network.run_for(5)
+    network.stop("n2")
+    network.run_for(3)
+    network.take("n1", Depart())
+    network.run_for(3)
+    assert members(network) == set(NAMES[:3])
+    network.run_for(10)
+    assert members(network) == {"n0"}
+    assert is_settled(network)
+
+
 def test_slow_lines_are_waited_for() -> None:
     """An answer takes up to three seconds, a proposer's first patience is one."""
     network = RosterNetwork(slowest=1500)

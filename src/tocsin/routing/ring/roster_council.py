@@ -126,8 +126,7 @@ class Council:
 
     def _propose(self, now: Instant) -> Iterator[Effect]:
         """Only who acts as a member proposes changes; whoever accepted one may have to bring it to its end."""
-        is_member = now <= self._hearing.until(self._roster)
-        change = self._wishes.change(self._roster, self._hearing, now) if is_member else Change()
+        change = self._wanted(now) if now <= self._hearing.until(self._roster) else Change()
         self._settle_at = None
         if not change and not self.has_accepted:
             self._not_before = after(now, self._settings.beat)
@@ -141,6 +140,12 @@ class Council:
         yield from (Ask(each.address, asked) for each in self._others)
         assert isinstance(own, Promised), "no ballot of before is as high"
         yield from self._promised(own, now)
+
+    def _wanted(self, now: Instant) -> Change:
+        """Nothing that leaves a roster whose majority may be down: who departs waits for who is to be put out."""
+        change = self._wishes.change(self._roster, self._hearing, now)
+        coming = [each.life for each in change.put]
+        return change if self._hearing.carries(self._roster.changed(change), coming, now) else Change()
 
     def answered(self, answer: Promised | Accepted | Overruled, now: Instant) -> Effects:
         match answer:
