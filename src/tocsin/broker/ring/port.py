@@ -70,7 +70,13 @@ async def open_port(
         return None
     key, name = _key(settings, store), str(directory.journal.node)
     tls = _tls(settings)
-    server = PeerServer(_not_yet, key, Member(name), tls=tls and tls[0], report=report)
+    met: list[PeerLinks] = []
+
+    def heard(peer: Member) -> None:
+        for links in met:
+            links.heard(peer.address)
+
+    server = PeerServer(_not_yet, key, Member(name), tls=tls and tls[0], report=report, met=heard)
     try:
         await server.start(host, asked or int(store.meta(PORT) or 0))
     except OSError:
@@ -81,6 +87,7 @@ async def open_port(
     stack.push_async_callback(server.close)
     address = _advertised(settings.ring.advertise or host, server.port)
     links = PeerLinks(key, Member(name, address), tls=tls and tls[1], report=report)
+    met.append(links)
     stack.push_async_callback(links.close)
     return RingPort(server, links, name, address)
 

@@ -1,6 +1,7 @@
 """This node in its ring: it takes what belongs to it, and asks the others for what does not (paper 004 s3)."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
@@ -96,7 +97,8 @@ class Ring:
         declarations, now, report = means.declarations, means.now, means.report
         self.circle = circle = Circle(port.name, lambda: self.membership.may_act())
         self.asking = asking = Asking(port.links)
-        self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
+        pace, steady = _pace(means.settings), _steady(now)
+        self.membership = Membership(self._me, pace, store, asking, steady, report, self._reported)
         self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
         longest, idle = means.settings.max_latency, means.settings.idle
         gathering = None if longest is None else Gathering(longest, idle)
@@ -207,6 +209,10 @@ class Ring:
                 self._departed.set()
             case said.Kept(name, heard_by):
                 self._means.report(f"{name} is not heard of here, but by {heard_by}: is the line between bad?")
+            case said.Forced(roster, out, by):
+                self._means.report(
+                    f"{by} put {', '.join(out)} out of the ring without a majority (roster {roster.number})"
+                )
             case said.Refused(why):
                 self._means.report(f"this node is not let into the ring: {why}")
 
@@ -283,10 +289,9 @@ class Ring:
 
     async def view(self, caller: Caller) -> View:
         caller.anybody()
-        machine, now = self.membership.machine, self._means.now()
         roster = self.circle.roster
         seats = await asyncio.gather(*(self._seat(roster, each) for each in roster.members))
-        return View(self.circle.me, machine.standing(now), roster.number, tuple(seats))
+        return View(self.circle.me, self.membership.standing, roster.number, tuple(seats))
 
     async def remove(self, caller: Caller, names: Sequence[str]) -> None:
         """Nodes that do not come back, when most of the ring is gone with them: nobody else is asked."""
@@ -320,6 +325,12 @@ class Ring:
 async def _no_door(request: asked.Forward) -> asked.Forwarded:
     del request
     raise Refusal("overloaded", "the doors of this node are not open yet; try again a little later")
+
+
+def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:
+    """The same clock, but for what somebody sets it by while the node runs."""
+    begun = now() - time.monotonic_ns()
+    return lambda: Instant(begun + time.monotonic_ns())
 
 
 def _pace(settings: RingSettings) -> Pace:
