@@ -1,21 +1,25 @@
 """Rings of processes: what is accepted at one node is told by whichever has its key, once; whatever happens to some."""
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from tests.whole.acts import call, get, numbers, publish, subscribe
+from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, until
+from tests.whole.conftest import Start
+from tests.whole.ring_workload import declare, publish_all, subscribe_all, told
 from tests.whole.rings import Lines, ProcessRing
-from tests.whole.shell import document, wait_until
+from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import message, notify
 
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.broker
+SIZES = (("SUBSCRIPTIONS", "140"), ("MESSAGES", "600"), ("NODES", "5"))
 
 
 @pytest.fixture
@@ -208,3 +212,30 @@ async def test_two_nodes_are_cut_off_and_let_back(
         await wait_until(lambda: len(publishers.acknowledged) > before + 40, "all of them go on")
         publishers.stop()
     await _told(sink, publishers, topics)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1])
+async def test_a_ring_tells_just_what_one_broker_tells(
+    ring: ProcessRing, http: HttpClient, start: Start, tmp_path: Path, seed: int
+) -> None:
+    """SUBSCRIPTIONS, MESSAGES and NODES make it as large as one likes."""
+    many, messages, nodes = (int(os.environ.get(*each)) for each in SIZES)
+    alone = start(tmp_path / "alone", IMPATIENT)
+    async with Sink().open() as one, Sink().open() as all_of_them:
+        await declare(http, alone)
+        await subscribe_all(http, [alone], one, seed, many)
+        await ring.grow(nodes)
+        await declare(http, ring.at(1))
+        await subscribe_all(http, ring.each, all_of_them, seed, many)
+        await asyncio.gather(publish_all(http, [alone], seed, messages), publish_all(http, ring.each, seed, messages))
+        await wait_until(lambda: len(one.received) > 0 and len(one.received) == len(all_of_them.received), "the same")
+        await until(lambda: _waiting(http, [alone, *ring.each]), lambda waiting: waiting == 0)
+        expected, found = told(one), told(all_of_them)
+        assert len(expected) > messages
+        assert found == expected
+
+
+async def _waiting(http: HttpClient, nodes: list[BrokerProcess]) -> int:
+    found = [(await get(http, f"{each.url}/api/status"))["delivery"] for each in nodes]
+    return sum(each["waiting"] + each["in_flight"] + each["behind"] for each in found)
