@@ -2,9 +2,8 @@
 
 import random
 import time
-import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import msgspec
@@ -55,13 +54,13 @@ from tocsin.broker.tree.tree import Tree
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
-from tocsin.model.filters import Filter
-from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.identity import Instant
+from tocsin.model.names import Topic
+from tocsin.model.notification import Notification
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
-Name = Callable[[tuple[Filter, ...]], SubscriptionId]
 
 
 class _Sending:
@@ -126,13 +125,22 @@ def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> Embedde
     return OutboxEngine(store, outbox, deliverer, lifetime, None if sharing is None else sharing.forwarding, harvests)
 
 
+async def _current(ring: Ring | None, topic: Topic, own: bool) -> list[Notification]:
+    return [] if ring is None else await ring.elsewhere.current(topic, own)
+
+
+async def _topics(ring: Ring | None) -> Iterable[str]:
+    return () if ring is None else await ring.elsewhere.topics()
+
+
 class _Subscribing:
     """What can be asked for, who asked for it, and what is kept for those who fetch it."""
 
-    def __init__(self, on: Foundation, sending: _Sending, name: Name, declare: Declare) -> None:
+    def __init__(self, on: Foundation, sending: _Sending, ring: Callable[[], Ring | None]) -> None:
         settings, base_url, store, journal = on.settings, on.base_url, on.directory.store, on.directory.journal
         standing, settlement, notices = sending.standing, sending.settlement, sending.notices
         known = store.past.catalogue()
+        declare: Declare = lambda what: None if (there := ring()) is None else there.declare(what)  # noqa: E731
         self.declarations = declarations = Declarations(journal, known, standing, now, on.report, declare)
         failing = (settlement.unjudged, settlement.unwritten, sending.failures.delivered)
         feeding = Feeding(base_url, on.judges, *failing)
@@ -154,10 +162,14 @@ class _Subscribing:
             consumers=sending.consumers,
             mailboxes=mailboxes,
             settlement=settlement,
-            name=name,
+            ring=ring,
         )
-        self.pull_points = PullPoints(self.subscriptions, standing, mailboxes, settings.limits.pull_idle, now)
-        self.current_messages = current = CurrentMessages(store.current_messages, on.directory.reader.end())
+        elsewhere = lambda: None if (there := ring()) is None else there.elsewhere  # noqa: E731
+        idle = settings.limits.pull_idle
+        self.pull_points = PullPoints(self.subscriptions, standing, mailboxes, idle, now, elsewhere)
+        self.current_messages = current = CurrentMessages(
+            store.current_messages, on.directory.reader.end(), lambda *asked: _current(ring(), *asked)
+        )
         self.synchronisation = Synchronisation(
             standing, current, mailboxes, settlement, notices, declarations, on.judges, base_url
         )
@@ -181,12 +193,7 @@ class Node:
         self.harvests = sending.harvests
         self.views = Views(self.harvests)
 
-        asked = _Subscribing(
-            on,
-            sending,
-            lambda filters: SubscriptionId(uuid.uuid4().hex) if ring is None else ring.name(filters),
-            lambda what: None if ring is None else ring.declare(what),
-        )
+        asked = _Subscribing(on, sending, lambda: ring)
         self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension
         self.subscriptions, self.mailboxes = subscriptions, mailboxes = asked.subscriptions, asked.mailboxes
         self.pull_points, self.synchronisation = asked.pull_points, asked.synchronisation
@@ -206,7 +213,7 @@ class Node:
             relay=lambda *what: None if ring is None else ring.relay(*what),
         )
         self.topic_counts = TopicCounts(store)
-        self.topics = Topics(asked.topic_space, self.topic_counts, standing)
+        self.topics = Topics(asked.topic_space, self.topic_counts, standing, lambda: _topics(ring))
         self.registrations = Registrations(store, network.guard, base_url, now, network.http, standing, on.report)
         self.properties = ResourceProperties(
             store,
@@ -277,6 +284,10 @@ class Node:
             self.declarations,
             self.publishing,
             self.deliverer,
+            self.mailboxes,
+            self.pull_points,
+            self.current_messages,
+            self.topic_counts,
             self.judges.aside,
             lambda: _settled(engine),
             lambda: (sum(self.publishing.accepted.values()), sum(settlement.delivered.values())),
@@ -321,7 +332,7 @@ class Node:
             "node": self.journal.node,
             "engine": self.settings.engine,
             "offset": self.journal.log.durable,
-            "subscriptions": len(self.standing.by_id) - len(self.standing.neighbours),
+            "subscriptions": self._count_subscriptions(),
             "accepted": dict(self.publishing.accepted),
             "repeated": self.publishing.repeated,
             "matched": self.engine.matched,
@@ -330,6 +341,13 @@ class Node:
             "dead_letters": self.store.count_dead_letters(),
             "implicit": self.implicit.figures(),
         }
+
+    def _count_subscriptions(self) -> int:
+        """In a ring those that are at home here, so that each is counted once."""
+        if self.ring is not None and self.ring.has_others:
+            is_home = self.ring.homes()
+            return sum(is_home(each) for each in self.standing.by_id.values()) - len(self.standing.neighbours)
+        return len(self.standing.by_id) - len(self.standing.neighbours)
 
     def delivered_by_dialect(self) -> dict[str, int]:
         found: Counter[str] = Counter()

@@ -21,7 +21,7 @@ from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.flow.addressing import PULL_POINTS, pulled_by
 from tocsin.matching.catalogue import Catalogue
 from tocsin.mediation import between_nodes
-from tocsin.model.filters import Filter
+from tocsin.model.filters import NOTHING, Filter
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Endpoint, Form, Subscription, neighbour_of, notifier_of
@@ -64,6 +64,8 @@ class Placing:
     def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
         """An id with its home among the nodes that will have it anyway."""
         start = random.randrange(SIZE)
+        if filters == (NOTHING,):  # a mailbox, for which any node is as good
+            return SubscriptionId(named_at(start, uuid.uuid4().hex))
         span = self._span(filters)
         key = span.next_key(start)
         key = span.next_key(0) if key is None else key

@@ -5,17 +5,22 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
-from tocsin.broker.ring.answering import Answering
+from tocsin.broker.ring.answering import Answering, Door
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, Unreachable, number_of
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.elsewhere import Elsewhere
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
@@ -24,6 +29,7 @@ from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.topics.topics import TopicCounts
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.model.declarations import Declaration
@@ -33,7 +39,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.routing.ring import roster_messages as said
-from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name
+from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
 from tocsin.store.database import Store
@@ -78,6 +84,10 @@ class Means(Struct, frozen=True):
     declarations: Declarations
     publishing: Publishing
     deliverer: Deliverer
+    mailboxes: Mailboxes
+    pull_points: PullPoints
+    current_messages: CurrentMessages
+    topic_counts: TopicCounts
     judge: Any
     settled: Callable[[], Settled]
     counts: Callable[[], tuple[int, int]]
@@ -96,6 +106,7 @@ class Ring:
         self.circle = circle = Circle(port.name, lambda: self.membership.may_act())
         self.asking = asking = Asking(port.links)
         self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
+        self.elsewhere = Elsewhere(circle, asking)
         self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
         self.relaying = Relaying(circle, asking, self.placing, publishing)
         self.copies = Copies(
@@ -127,7 +138,7 @@ class Ring:
             report,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
-        self.door: Callable[[asked.Forward], Awaitable[asked.Forwarded]] = _no_door
+        self.door: Door = _no_door
         answering = Answering(
             circle,
             self.membership,
@@ -138,9 +149,12 @@ class Ring:
             self._declaring,
             declarations=declarations,
             publishing=publishing,
-            door=lambda request: self.door(request),
+            points=means.pull_points,
+            door=lambda request, left: self.door(request, left),
             load=self._load,
             stored=lambda: tuple(store.past.declared(means.reader.end())),
+            current=means.current_messages.at,
+            seen=means.topic_counts.names,
         )
         port.answer = answering.answer
         self._tasks: list[asyncio.Task[None]] = []
@@ -260,11 +274,61 @@ class Ring:
         home = self.circle.roster.owner(place_of_name(name))
         return None if home.name == self.circle.me else home
 
+    @property
+    def has_others(self) -> bool:
+        return self.circle.is_in and not self.circle.is_alone
+
+    def homes(self) -> Callable[[Subscription], bool]:
+        """Which subscriptions are at home here; of many at once. What is this node's own always is."""
+        member = self.circle.roster.get(self.circle.me)
+        after, upto = self.circle.roster.range_of(member) if member is not None else (0, 0)
+        first, last = f"{after:016x}", f"{upto:016x}"
+
+        def is_home(subscription: Subscription) -> bool:
+            name = subscription.id
+            if name[16:17] != "-":
+                return not is_of_ring(subscription) or within(place_of_name(name), after, upto)
+            key = name[:16]
+            return first < key <= last if first < last else key > first or key <= last
+
+        return is_home
+
+    def is_held(self, subscription: Subscription) -> bool:
+        """Whether it belongs at this node, and is not merely left here until it is swept away."""
+        if not self.has_others or not is_of_ring(subscription):
+            return True
+        member = self.circle.roster.get(self.circle.me)
+        return member is not None and self.placing.is_held(subscription, *self.circle.roster.range_of(member))
+
+    async def forwarded(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded | None:
+        """None from one that does not answer."""
+        try:
+            return await self.forward(to, request, seconds)
+        except (Refusal, *UNREADABLE):
+            return None
+
     async def forward(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded:
         try:
             return await self.asking.ask(to, request, asked.Forwarded, seconds)
         except Unreachable as problem:
             raise Refusal("overloaded", f"{problem}; try again a little later") from None
+
+    async def forward_home(self, name: str, request: asked.Forward, seconds: float) -> asked.Forwarded:
+        """To whoever has what is called so, also when that is another by now; once, if it may have been done."""
+
+        async def attempt(roster: Roster) -> asked.Forwarded:
+            home, numbered = roster.owner(place_of_name(name)), replace(request, number=number_of(roster))
+            if home.name == self.circle.me:
+                await self.circle.same(numbered.number, ready=True)
+                return await self.door(request, asyncio.Event())
+            try:
+                return await self.asking.ask_while_wanted(home, numbered, asked.Forwarded, seconds, request.ticket)
+            except Unreachable as problem:
+                if problem.sent and request.method != "GET":
+                    raise Refusal("cannot-store", f"{problem}; whether it was done is not known") from None
+                raise
+
+        return await self.circle.agreed(attempt)
 
     # What an operator does
 
@@ -299,8 +363,8 @@ class Ring:
         return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready)
 
 
-async def _no_door(request: asked.Forward) -> asked.Forwarded:
-    del request
+async def _no_door(request: asked.Forward, left: asyncio.Event) -> asked.Forwarded:
+    del request, left
     raise Refusal("overloaded", "the doors of this node are not open yet; try again a little later")
 
 
