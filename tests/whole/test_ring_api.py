@@ -1,6 +1,7 @@
 """Through any node of a ring the API, SOAP and the command line see one broker."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -9,10 +10,13 @@ from tests.whole.acts import call, dead_letters, get, numbers, publish, subscrib
 from tests.whole.rings import ProcessRing
 from tests.whole.shell import document, wait_until
 from tests.whole.sink import Say, Sink
+from tests.whole.streams import listening
 
+from tocsin.client.client import Client
 from tocsin.model.names import QName, Topic
 from tocsin.routing.ring.identifiers import distance
 from tocsin.routing.ring.topic_keys import key_of_topic
+from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = [pytest.mark.broker]
@@ -152,3 +156,123 @@ async def test_topics_and_figures_are_those_of_all(ring: ProcessRing, http: Http
         assert len(status["nodes"]) == 3
         assert status["subscriptions"] == len(await _pages(http, f"{node.url}/api/subscriptions", 100))
     await call(http, "DELETE", f"{ring.at(1).url}/api/subscriptions/{name}")
+
+
+async def test_a_notification_is_traced_wherever_it_was_matched(
+    ring: ProcessRing, http: HttpClient, sink: Sink
+) -> None:
+    topics = await spread_topics(ring, "trace", 1)
+    name = await subscribe(http, ring.at(1), sink.url("trace"), any_of(topics))
+    names = {str(each["node"]) for each in (await ring.view(ring.at(0)))["members"]}
+    matched = set()
+    for number, topic in enumerate(topics):
+        await publish(http, ring.at(0), topic, number)
+        await wait_until(lambda: len(numbers(sink, "trace")) == number + 1, "it is told")  # noqa: B023
+        for node in ring.each:
+            url = f"{node.url}/api/trace/urn:{topic}:{number}"
+            found = await until(lambda url=url: get(http, url), lambda one: one["items"][0]["outcome"] == "delivered")  # type: ignore[misc]
+            assert [each["subscription"] for each in found["items"]] == [name]
+            assert found["notification"]["origin"] in names
+            assert found["items"][0]["node"] == found["notification"]["node"]
+        matched.add(found["notification"]["node"])
+        assert len({found["notification"]["origin"], *found["notification"]["path"]}) == 1
+        newest = await get(http, f"{ring.at(2).url}/api/subscriptions/{name}/explain?limit=5")
+        assert newest["items"][0]["notification"]["topic"] == topic
+    assert matched == names
+    assert (await call(http, "GET", f"{ring.at(0).url}/api/trace/urn:never")).status == 404
+    await call(http, "DELETE", f"{ring.at(1).url}/api/subscriptions/{name}")
+
+
+async def test_the_current_message_is_found_from_anywhere(ring: ProcessRing, http: HttpClient) -> None:
+    for number, topic in enumerate(await spread_topics(ring, "current", 2)):
+        await publish(http, ring.at(number), topic, 7, 8)
+        for node in ring.each:
+            found = await get(http, f"{node.url}/api/topics/current?topic={topic}")
+            assert ">8<" in found["event"]["data"]
+        async with Client(ring.at(number + 1).url, "wsn-1.3") as client:
+            current = await client.current_message(topic)
+            assert b">8<" in current.payload.data
+    answer = await call(http, "GET", f"{ring.at(0).url}/api/topics/current?topic=never")
+    assert answer.status == 404
+
+
+async def test_a_pull_point_is_used_through_any_node(ring: ProcessRing, http: HttpClient) -> None:
+    topics = await spread_topics(ring, "pull", 2)
+    for start in range(3):
+        made = await call(http, "POST", f"{ring.at(start).url}/api/pullpoints", {"topic": any_of(topics)})
+        assert made.status == 201, made
+        name = document(made.body)["id"]
+        wanted = {f"urn:{topic}:{start}" for topic in topics}
+        waiting = [
+            asyncio.create_task(call(http, "GET", f"{node.url}/api/pullpoints/{name}/messages?wait=30s&limit=1"))
+            for node in ring.each
+        ]
+        for number, topic in enumerate(topics):
+            await publish(http, ring.at(number), topic, start)
+        pulled = [each["event"]["id"] for answer in await asyncio.gather(*waiting) for each in _items(answer)]
+        assert len(pulled) == 3
+        at = 0
+        while len(pulled) < len(wanted):
+            answer = await call(http, "GET", f"{ring.at(at).url}/api/pullpoints/{name}/messages?wait=5s&limit=2")
+            pulled += [each["event"]["id"] for each in _items(answer)]
+            at += 1
+        assert sorted(pulled) == sorted(wanted)
+        for node in ring.each:
+            again = await get(http, f"{node.url}/api/pullpoints/{name}/messages?after=2")
+            assert [each["number"] for each in again["items"]] == [3, 4, 5, 6]
+        assert (await call(http, "DELETE", f"{ring.at(start + 1).url}/api/pullpoints/{name}")).status == 204
+
+
+def _items(answer: Answer) -> list[Any]:
+    assert answer.status == 200, answer
+    return list(document(answer.body)["items"])
+
+
+async def test_subscriptions_feed_a_pull_point_of_another_node(ring: ProcessRing, http: HttpClient) -> None:
+    """Created at one node, fed by subscriptions that were made at a second, pulled at a third."""
+    topics = await spread_topics(ring, "feed", 2)
+    for start in range(3):
+        one, other, third = (ring.at(start + each).url for each in range(3))
+        async with Client(one, "wsn-1.3") as client, Client(other, "wsn-1.3") as second, Client(third, "wsn-1.3") as last:
+            point = await client.create_pull_point(topic=any_of(topics[:3]))
+            twice = await second.subscribe(point.address, topic=any_of(topics))
+            for number, topic in enumerate(topics):
+                await publish(http, ring.at(number), topic, start)
+            found: list[str] = []
+            while len(found) < 9:
+                found += [each.topic.steps[0].local for each in await last.pull(point.address.replace(one, third), wait=5)]
+            assert Counter(found) == Counter((*topics, *topics[:3]))
+            await second.unsubscribe(twice)
+            await last.destroy_pull_point(point.address.replace(one, third))
+
+
+async def test_streams_are_read_at_any_node(ring: ProcessRing, http: HttpClient) -> None:
+    topics = await spread_topics(ring, "stream", 1)
+    for start in range(3):
+        made = await call(http, "POST", f"{ring.at(start).url}/api/pullpoints", {"topic": any_of(topics)})
+        name = document(made.body)["id"]
+        last = ""
+        for number, node in enumerate(ring.each):
+            async with listening(f"{node.url}/api/pullpoints/{name}/stream") as heard:
+                for topic in topics:
+                    await publish(http, ring.at(0), topic, 10 * start + number)
+                said = [await heard.next() for _ in topics]
+            assert sorted(each.json()["id"] for each in said) == sorted(f"urn:{each}:{10 * start + number}" for each in topics)
+            last = said[-1].id
+        assert last == "9"
+        async with listening(f"{ring.at(start).url}/api/pullpoints/{name}/stream", "Last-Event-ID: 3") as heard:
+            assert [(await heard.next()).id for _ in range(6)] == ["4", "5", "6", "7", "8", "9"]
+        await call(http, "DELETE", f"{ring.at(start).url}/api/pullpoints/{name}")
+
+
+async def test_a_stream_of_its_own_ends_with_its_reader(ring: ProcessRing, http: HttpClient) -> None:
+    topics = await spread_topics(ring, "own", 1)
+    for number, node in enumerate(ring.each):
+        async with listening(f"{node.url}/api/stream?topic={any_of(topics)}") as heard:
+            for topic in topics:
+                await publish(http, ring.at(0), topic, number)
+            assert len([await heard.next() for _ in topics]) == len(topics)
+    await until(
+        lambda: _pages(http, f"{ring.at(0).url}/api/subscriptions", 100),
+        lambda found: not any(set(each["topics"]) & {any_of(topics)} for each in found),
+    )

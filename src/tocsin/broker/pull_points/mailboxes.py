@@ -219,7 +219,8 @@ class Mailboxes:
         """Without pull points it costs next to nothing."""
         if arrived.pull_point is not None:
             for each in arrived.notifications:
-                self._put(arrived.pull_point, arrived.pull_point, each)
+                by = each.way.only if each.way is not None else ()
+                self._put(arrived.pull_point, by[0] if by else arrived.pull_point, each)
         elif self.feeds.standing:
             for name, point, notification in self.feeds.match(arrived.notifications, self):
                 self._put(point, name, notification)

@@ -97,9 +97,9 @@ class Answering:
             case asked.Adopted(number, origin):
                 await self._circle.same(number)
                 await self._replicas.forget(origin)
-            case asked.Post(number, pull_point, frames):
+            case asked.Post(number, pull_point, subscription, frames):
                 await self._circle.same(number, ready=True)
-                door = ring_door(peer, only=(pull_point,), door=f"{PULL_POINTS}{pull_point}")
+                door = ring_door(peer, only=(subscription,), door=f"{PULL_POINTS}{pull_point}")
                 await self._publishing.take(door, frames, None)
             case asked.Forward(number=number, ticket=ticket):
                 if number:

@@ -142,10 +142,11 @@ class Forwarded(Struct, frozen=True, array_like=True):
 
 
 class Post(Struct, frozen=True, tag="P", array_like=True):
-    """Notifications for a pull point, to the node that has it at home."""
+    """Notifications for a pull point, to the node that has it at home, by the subscription that asks for them."""
 
     number: int
     pull_point: str
+    subscription: str
     frames: bytes
 
 

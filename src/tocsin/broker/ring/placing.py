@@ -156,7 +156,7 @@ class Placing:
         if point is None or self._circle.is_mine(place_of_name(point)):
             return asked
         kept = _encode((asked.consumer, asked.form))
-        consumer = Endpoint(f"{RING}{PULL_POINTS}{point}", kept)
+        consumer = Endpoint(f"{RING}{PULL_POINTS}{point}/{asked.id}", kept)
         return replace(asked, consumer=consumer, form=Form(between_nodes.NAME, together=TOGETHER))
 
     def moved(self) -> list[Subscription]:

@@ -250,14 +250,15 @@ class Ring:
     def post(self, url: str, headers: Pairs, body: bytes, done: Callable[[Answer], None]) -> None:
         """What a pull point is to hold that has its home elsewhere."""
         del headers
-        task = asyncio.create_task(self._post(url[len(RING) + len(PULL_POINTS) :], body, done))
+        pull_point, _, subscription = url[len(RING) + len(PULL_POINTS) :].partition("/")
+        task = asyncio.create_task(self._post(pull_point, subscription, body, done))
         self._posts.add(task)
         task.add_done_callback(self._posts.discard)
 
-    async def _post(self, pull_point: str, frames: bytes, done: Callable[[Answer], None]) -> None:
+    async def _post(self, pull_point: str, subscription: str, frames: bytes, done: Callable[[Answer], None]) -> None:
         async def attempt(roster: Roster) -> None:
             home = roster.owner(place_of_name(pull_point))
-            await self.asking.tell(home, asked.Post(number_of(roster), pull_point, frames))
+            await self.asking.tell(home, asked.Post(number_of(roster), pull_point, subscription, frames))
 
         try:
             await self.circle.agreed(attempt)
