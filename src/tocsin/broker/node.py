@@ -57,6 +57,7 @@ from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
+from tocsin.routing.ring.identifiers import is_named
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
@@ -108,9 +109,12 @@ class _Sending:
         )
 
 
-def _settled(engine: EmbeddedEngine) -> Settled:
+def _settled(engine: EmbeddedEngine, mailboxes: Mailboxes) -> Settled:
+    """What lies in a pull point is done with when it is handed out."""
     matched_to, lanes = engine.progress()
-    return Settled(matched_to, {str(name): place for name, place in lanes.items()})
+    pulled_to, points = mailboxes.progress()
+    of_ring = {name: place for name, place in points.items() if is_named(name)}
+    return Settled(min(matched_to, pulled_to), {str(name): place for name, place in lanes.items()} | of_ring)
 
 
 def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> EmbeddedEngine | OutboxEngine:
@@ -289,7 +293,7 @@ class Node:
             self.current_messages,
             self.topic_counts,
             self.judges.aside,
-            lambda: _settled(engine),
+            lambda: _settled(engine, self.mailboxes),
             lambda: (sum(self.publishing.accepted.values()), sum(settlement.delivered.values())),
             now,
             on.report,

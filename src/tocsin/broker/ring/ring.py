@@ -21,6 +21,7 @@ from tocsin.broker.ring.circle import Circle, Unreachable, number_of
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.elsewhere import Elsewhere
+from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
@@ -107,7 +108,8 @@ class Ring:
         self.asking = asking = Asking(port.links)
         self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
         self.elsewhere = Elsewhere(circle, asking)
-        self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
+        expect, known_now = means.mailboxes.expect, lambda: declarations.known
+        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect)
         self.relaying = Relaying(circle, asking, self.placing, publishing)
         self.copies = Copies(
             circle,
@@ -134,6 +136,7 @@ class Ring:
             standing,
             declarations,
             means.deliverer,
+            HandingOver(circle, asking, means.journal, self.placing, standing, means.mailboxes),
             means.settings.replicas,
             report,
         )

@@ -14,6 +14,7 @@ from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of
 from tocsin.broker.ring.copies import Copies
+from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.messages import Adopted, Gather, Gathered, Known
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.replicas import Replicas
@@ -59,13 +60,14 @@ class Settling:
         standing: StandingSubscriptions,
         declarations: Declarations,
         deliverer: Deliverer,
+        handing_over: HandingOver,
         replicated: int,
         report: Callable[[str], None],
     ) -> None:
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
-        self._replicated, self._report = replicated, report
+        self._handing_over, self._replicated, self._report = handing_over, replicated, report
         self._rosters: asyncio.Queue[Roster] = asyncio.Queue()
         self._settling: asyncio.Task[None] | None = None
         self._since = 0.0
@@ -164,6 +166,8 @@ class Settling:
                 if not is_whole:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
+                    is_whole = True
+                await self._handing_over.run()
                 return
             except (Refusal, Unreachable) as problem:
                 if told != (told := str(problem)):

@@ -49,11 +49,11 @@ _NEXT = re.compile(r"<(.*after=)([^>]*)>")
 def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> Answer[list[Document]]:
     """Up to where the first page ends."""
     del query
-    links = [found for each in shares if (found := _NEXT.match(each.header(b"link"))) is not None]
+    links = [link for each in shares if (link := _NEXT.match(each.header(b"link"))) is not None]
     found = {each["id"]: each for share in reversed(shares) for each in share.document}
     if not links:
         return Answer([found[name] for name in sorted(found)])
-    upto = min(link[2] for link in links)
+    upto = min(each[2] for each in links)
     shown = [found[name] for name in sorted(found) if name <= upto]
     return Answer(shown, {"Link": f'<{links[0][1]}{upto}>; rel="next"'})
 
