@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,9 +14,12 @@ from tests.whole.sink import Say, Sink
 from tests.whole.streams import listening
 
 from tocsin.client.client import Client
+from tocsin.model.access import Right
 from tocsin.model.names import QName, Topic
 from tocsin.routing.ring.identifiers import distance
 from tocsin.routing.ring.topic_keys import key_of_topic
+from tocsin.store.database import Store
+from tocsin.store.places import Places
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 
@@ -233,14 +237,20 @@ async def test_subscriptions_feed_a_pull_point_of_another_node(ring: ProcessRing
     topics = await spread_topics(ring, "feed", 2)
     for start in range(3):
         one, other, third = (ring.at(start + each).url for each in range(3))
-        async with Client(one, "wsn-1.3") as client, Client(other, "wsn-1.3") as second, Client(third, "wsn-1.3") as last:
+        async with (
+            Client(one, "wsn-1.3") as client,
+            Client(other, "wsn-1.3") as second,
+            Client(third, "wsn-1.3") as last,
+        ):
             point = await client.create_pull_point(topic=any_of(topics[:3]))
             twice = await second.subscribe(point.address, topic=any_of(topics))
             for number, topic in enumerate(topics):
                 await publish(http, ring.at(number), topic, start)
             found: list[str] = []
             while len(found) < 9:
-                found += [each.topic.steps[0].local for each in await last.pull(point.address.replace(one, third), wait=5)]
+                found += [
+                    each.topic.steps[0].local for each in await last.pull(point.address.replace(one, third), wait=5)
+                ]
             assert Counter(found) == Counter((*topics, *topics[:3]))
             await second.unsubscribe(twice)
             await last.destroy_pull_point(point.address.replace(one, third))
@@ -257,7 +267,9 @@ async def test_streams_are_read_at_any_node(ring: ProcessRing, http: HttpClient)
                 for topic in topics:
                     await publish(http, ring.at(0), topic, 10 * start + number)
                 said = [await heard.next() for _ in topics]
-            assert sorted(each.json()["id"] for each in said) == sorted(f"urn:{each}:{10 * start + number}" for each in topics)
+            assert sorted(each.json()["id"] for each in said) == sorted(
+                f"urn:{each}:{10 * start + number}" for each in topics
+            )
             last = said[-1].id
         assert last == "9"
         async with listening(f"{ring.at(start).url}/api/pullpoints/{name}/stream", "Last-Event-ID: 3") as heard:
@@ -276,3 +288,97 @@ async def test_a_stream_of_its_own_ends_with_its_reader(ring: ProcessRing, http:
         lambda: _pages(http, f"{ring.at(0).url}/api/subscriptions", 100),
         lambda found: not any(set(each["topics"]) & {any_of(topics)} for each in found),
     )
+
+
+NAMESPACE = b"""<TopicNamespace xmlns="http://docs.oasis-open.org/wsn/t-1" name="rivers" targetNamespace="urn:rivers">
+<Topic name="flood"/></TopicNamespace>"""
+
+
+async def _secrets(http: HttpClient, url: str) -> list[str]:
+    return [each["name"] for each in (await get(http, f"{url}/api/secrets"))["items"]]
+
+
+async def test_secrets_and_topic_namespaces_are_those_of_all_nodes(
+    ring: ProcessRing, http: HttpClient, sink: Sink
+) -> None:
+    secret = {"name": "siren", "kind": "bearer", "value": "f00d"}
+    assert (await call(http, "POST", f"{ring.at(0).url}/api/secrets", secret)).status == 201
+    assert [await _secrets(http, node.url) for node in ring.each] == [["siren"]] * 3
+    topics = await spread_topics(ring, "secret", 1)
+    names = [await subscribe(http, ring.at(0), sink.url("secret"), each, secret="siren") for each in topics]
+    for number, topic in enumerate(topics):
+        await publish(http, ring.at(number), topic, number)
+    await wait_until(lambda: len(sink.at("secret")) == 3, "each is told, by another node")
+    assert {dict(each.headers).get("authorization") for each in sink.at("secret")} == {"Bearer f00d"}
+    for node in ring.each:
+        assert (await call(http, "DELETE", f"{node.url}/api/secrets/siren")).status == 409
+    assert [await _secrets(http, node.url) for node in ring.each] == [["siren"]] * 3
+    for each in names:
+        await call(http, "DELETE", f"{ring.at(1).url}/api/subscriptions/{each}")
+    assert (await call(http, "DELETE", f"{ring.at(2).url}/api/secrets/siren")).status == 204
+    assert [await _secrets(http, node.url) for node in ring.each] == [[]] * 3
+    answer = await http.request("PUT", f"{ring.at(1).url}/api/topics/namespaces", (), NAMESPACE)
+    assert answer.status == 200, answer
+    for node in ring.each:
+        found = await get(http, f"{node.url}/api/topics/namespaces")
+        assert [each["namespace"] for each in found["items"]] == ["urn:rivers"]
+    gone = await call(http, "DELETE", f"{ring.at(2).url}/api/topics/namespaces?namespace=urn:rivers")
+    assert gone.status == 204
+    assert not (await get(http, f"{ring.at(0).url}/api/topics/namespaces"))["items"]
+
+
+def _users(data: Path) -> list[str]:
+    store = Store.open(Places(data).database)
+    try:
+        return [each.principal.name for each in store.users.all()]
+    finally:
+        store.close()
+
+
+async def test_users_of_one_node_are_soon_those_of_all(ring: ProcessRing) -> None:
+    for number, node in enumerate(ring.each):
+        store = Store.open(Places(node.data).database)
+        store.users.add(f"user{number}", "secret", (Right("publish"),))
+        store.close()
+        wanted = [f"user{each}" for each in range(number + 1)]
+        for each in ring.each:
+            await wait_until(lambda each=each, wanted=wanted: _users(each.data) == wanted, "all know them")  # type: ignore[misc]
+    store = Store.open(Places(ring.at(1).data).database)
+    for number in range(3):
+        store.users.remove(f"user{number}")
+    store.close()
+    for each in ring.each:
+        await wait_until(lambda each=each: not _users(each.data), "nobody knows them")  # type: ignore[misc]
+
+
+@pytest.mark.long
+async def test_a_node_that_comes_has_what_all_have_and_one_that_does_not_answer_is_named(
+    tmp_path: Path, http: HttpClient, sink: Sink
+) -> None:
+    ring = ProcessRing(tmp_path, http)
+    try:
+        await ring.grow(1)
+        first = ring.at(0)
+        store = Store.open(Places(first.data).database)
+        store.users.add("desk", "secret", (Right("manage"),))
+        store.close()
+        await call(http, "POST", f"{first.url}/api/secrets", {"name": "siren", "kind": "bearer", "value": "f00d"})
+        await http.request("PUT", f"{first.url}/api/topics/namespaces", (), NAMESPACE)
+        await ring.grow(1)
+        second = ring.at(1)
+        assert await _secrets(http, second.url) == ["siren"]
+        assert (await get(http, f"{second.url}/api/topics/namespaces"))["items"]
+        await wait_until(lambda: _users(second.data) == ["desk"], "the users are there too")
+        names = [await subscribe(http, first, sink.url("x"), f"miss{each}") for each in range(20)]
+        ring.kill(1)  # one of two: nobody can put it out
+        gone = {each["node"] for each in (await ring.view(first))["members"] if each["url"] != first.url}
+        for path in ("subscriptions", "topics", "dead-letters", "status", "registrations"):
+            found = await get(http, f"{first.url}/api/{path}")
+            assert set(found["missing"]) == gone, path
+        shown = await get(http, f"{first.url}/api/subscriptions")
+        assert {each["id"] for each in shown["items"]} < set(names)
+        async with Client(first.url) as client:
+            await client.subscriptions.list()
+            assert set(client.missing) == gone
+    finally:
+        ring.close()

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 
 from tocsin.broker.caller import Caller
-from tocsin.broker.consumers.consumers import Consumers
+from tocsin.broker.consumers.consumers import SECRETS, Consumers
 from tocsin.broker.consumers.end_notices import EndNotices
 from tocsin.broker.dead_letters import DeadLetters, Remaker
 from tocsin.broker.declarations.declarations import Declarations
@@ -35,6 +35,7 @@ from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
+from tocsin.broker.ring.commons import Table
 from tocsin.broker.ring.copies import Settled
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.ring import Means as RingMeans
@@ -45,6 +46,7 @@ from tocsin.broker.subscriptions.subscriptions import Subscriptions
 from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.broker.subscriptions.synchronisation import Synchronisation
 from tocsin.broker.topics.registrations import Registrations
+from tocsin.broker.topics.topic_space import KIND as TOPICS
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.topics.topics import TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
@@ -68,7 +70,7 @@ class _Sending:
     """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
     offers to it."""
 
-    def __init__(self, on: Foundation, spread: Spread) -> None:
+    def __init__(self, on: Foundation, ring: Callable[[], Ring | None]) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
         self.key = key = world_key(settings.implicit.key_file, directory.store)
@@ -103,9 +105,18 @@ class _Sending:
             engine, deliverer, directory.outcomes, self.failures, settings.delivery, harvests
         )
         self.notices = EndNotices(deliverer)
+        spread: Spread = lambda each: None if (there := ring()) is None else there.spread(each)  # noqa: E731
         self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now, spread)
         self.consumers = consumers = Consumers(
-            settings, base_url, directory.store, self.standing, network.http, deliverer, now, on.report
+            settings,
+            base_url,
+            directory.store,
+            self.standing,
+            network.http,
+            deliverer,
+            now,
+            on.report,
+            lambda *what: _shared(ring(), *what),
         )
 
 
@@ -133,6 +144,11 @@ async def _current(ring: Ring | None, topic: Topic, own: bool) -> list[Notificat
     return [] if ring is None else await ring.elsewhere.current(topic, own)
 
 
+async def _shared(ring: Ring | None, kind: str, name: str, value: bytes | None) -> None:
+    if ring is not None:
+        await ring.commons.spread(kind, name, value)
+
+
 async def _topics(ring: Ring | None) -> Iterable[str]:
     return () if ring is None else await ring.elsewhere.topics()
 
@@ -152,7 +168,9 @@ class _Subscribing:
         self.suspension = suspension = Suspension(standing, notices, mailboxes, base_url, now)
         unknown = settings.meaning.unknown_properties
         self.semantics = Semantics(declarations, standing, suspension, on.report, unknown_properties=unknown)
-        self.topic_space = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed)
+        self.topic_space = TopicSpace(
+            store.topic_namespaces, fixed=settings.topics.fixed, spread=lambda *what: _shared(ring(), *what)
+        )
         self.subscriptions = Subscriptions(
             journal,
             standing,
@@ -191,7 +209,7 @@ class Node:
         self.store, self.journal = store, journal = on.directory.store, on.directory.journal
         reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
 
-        sending = _Sending(on, lambda each: None if ring is None else ring.spread(each))
+        sending = _Sending(on, lambda: ring)
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
         self.harvests = sending.harvests
@@ -217,6 +235,7 @@ class Node:
             relay=lambda *what: None if ring is None else ring.relay(*what),
         )
         self.topic_counts = TopicCounts(store)
+        self._commons: dict[str, Table] = {SECRETS: self.consumers.common_secrets, TOPICS: asked.topic_space}
         self.topics = Topics(asked.topic_space, self.topic_counts, standing, lambda: _topics(ring))
         self.registrations = Registrations(store, network.guard, base_url, now, network.http, standing, on.report)
         self.properties = ResourceProperties(
@@ -292,6 +311,7 @@ class Node:
             self.pull_points,
             self.current_messages,
             self.topic_counts,
+            self._commons,
             self.judges.aside,
             lambda: _settled(engine, self.mailboxes),
             lambda: (sum(self.publishing.accepted.values()), sum(settlement.delivered.values())),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tocsin.cli.options import DEFAULT_BROKER, Json
-from tocsin.cli.output import WRONG_USE, Output, say, fail
+from tocsin.cli.output import WRONG_USE, Output, fail, say
 from tocsin.mediation.dialects import NAMES
 
 if TYPE_CHECKING:

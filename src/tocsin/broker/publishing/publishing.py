@@ -89,17 +89,13 @@ def key_of(
 def keys_of(arrived: Arrival) -> Iterable[Key]:
     if arrived.notifications and arrived.notifications[0].way is not None:
         return [
-            key
-            for each in arrived.notifications
-            for key in keys_of_passed(each, arrived.principal, arrived.pull_point)
+            key for each in arrived.notifications for key in keys_of_passed(each, arrived.principal, arrived.pull_point)
         ]
     key = key_of(arrived.notifications, arrived.pull_point, arrived.principal) if arrived.notifications else None
     return () if key is None else (key,)
 
 
-def keys_of_passed(
-    notification: Notification, principal: str | None, pull_point: str | None = None
-) -> Iterable[Key]:
+def keys_of_passed(notification: Notification, principal: str | None, pull_point: str | None = None) -> Iterable[Key]:
     """Of what other nodes pass on each counts by itself: it is known by the node that accepted it, whoever brings it,
     and in whatever company. In a ring, where a publisher that heard no answer may ask another node, also by what the
     publisher called it; but into a pull point it comes once by each subscription that feeds it."""

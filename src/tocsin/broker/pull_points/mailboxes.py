@@ -225,8 +225,8 @@ class Mailboxes:
         return point
 
     def _begin(self, subscription: Subscription) -> None:
-        """A saving may have known it before the log told of it. One whose home is elsewhere by now is here as long as it
-        has something."""
+        """A saving may have known it before the log told of it. One whose home is elsewhere by now is here as long as
+        it has something."""
         name, known = subscription.id, self._before.get(subscription.id)
         if subscription.consumer is None and name not in self._points:
             expected = self._expected.pop(name, None)

@@ -12,6 +12,7 @@ from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.asking import decode_request, encode, unknown
 from tocsin.broker.ring.circle import Circle
+from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import Placing
@@ -43,6 +44,7 @@ class Answering:
         replicas: Replicas,
         settling: Settling,
         declaring: Declaring,
+        commons: Commons,
         *,
         declarations: Declarations,
         publishing: Publishing,
@@ -54,7 +56,7 @@ class Answering:
         seen: Callable[[], tuple[str, ...]],
     ) -> None:
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
-        self._replicas, self._settling, self._declaring = replicas, settling, declaring
+        self._replicas, self._settling, self._declaring, self._commons = replicas, settling, declaring, commons
         self._declarations, self._publishing = declarations, publishing
         self._points, self._door, self._load, self._stored = points, door, load, stored
         self._current, self._seen = current, seen
@@ -111,6 +113,12 @@ class Answering:
                 return encode(await self._point(request))
             case asked.Gone(ticket):
                 self._tickets.get(ticket, asyncio.Event()).set()
+            case asked.Common(number):
+                await self._circle.same(number)
+                await self._commons.take(request)
+            case asked.AllCommon(number):
+                await self._circle.same(number)
+                return encode(await asyncio.to_thread(self._commons.all))
             case asked.Current(topic):
                 found = self._current(topic)
                 return encode(() if found is None else (found,))

@@ -195,6 +195,21 @@ class Gone(Struct, frozen=True, tag="x", array_like=True):
     ticket: str
 
 
+class Common(Struct, frozen=True, tag="o", array_like=True):
+    """What all nodes have alike; None for what is no more."""
+
+    number: int
+    kind: str
+    name: str
+    value: bytes | None
+
+
+class AllCommon(Struct, frozen=True, tag="O", array_like=True):
+    """What do all nodes have alike?"""
+
+    number: int
+
+
 class Current(Struct, frozen=True, tag="n", array_like=True):
     """The last notification on that topic, if you have one?"""
 
@@ -240,6 +255,8 @@ Request = (
     | Read
     | HandOut
     | Gone
+    | Common
+    | AllCommon
     | Current
     | Seen
     | Load

@@ -1,7 +1,8 @@
 """This node in its ring: it takes what belongs to it, and asks the others for what does not (paper 004 s3)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering, Door
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, Unreachable, number_of
+from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.elsewhere import Elsewhere
@@ -44,6 +46,7 @@ from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
 from tocsin.store.database import Store
+from tocsin.store.errors import StoreError
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
@@ -51,6 +54,7 @@ from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
 LEAVING_SECONDS = 15.0
+USERS_SECONDS = 0.5  # until a change of the users is seen
 LOOK_SECONDS = 5.0  # for an answer about how a node is
 
 
@@ -89,6 +93,7 @@ class Means(Struct, frozen=True):
     pull_points: PullPoints
     current_messages: CurrentMessages
     topic_counts: TopicCounts
+    commons: Mapping[str, Table]
     judge: Any
     settled: Callable[[], Settled]
     counts: Callable[[], tuple[int, int]]
@@ -125,6 +130,7 @@ class Ring:
         adoption = Adoption(
             circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
         )
+        self.commons = Commons(circle, asking, store, means.commons)
         self._settling = Settling(
             store,
             circle,
@@ -137,6 +143,7 @@ class Ring:
             declarations,
             means.deliverer,
             HandingOver(circle, asking, means.journal, self.placing, standing, means.mailboxes),
+            self.commons,
             means.settings.replicas,
             report,
         )
@@ -150,6 +157,7 @@ class Ring:
             self._replicas,
             self._settling,
             self._declaring,
+            self.commons,
             declarations=declarations,
             publishing=publishing,
             points=means.pull_points,
@@ -179,7 +187,7 @@ class Ring:
             self._settling.chosen(machine.roster)
         else:
             self.membership.post(said.Found() if join is None else said.Enter(join))
-        works = (self._settling.run(), self._settling.release(), self._sweep())
+        works = (self._settling.run(), self._settling.release(), self._sweep(), self._share_users())
         self._tasks = [asyncio.create_task(each) for each in works]
 
     async def leave(self) -> None:
@@ -204,6 +212,12 @@ class Ring:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self._settling.sweep()
+
+    async def _share_users(self) -> None:
+        while True:
+            await asyncio.sleep(USERS_SECONDS)
+            with contextlib.suppress(Refusal, StoreError):  # it is tried again
+                await self.commons.share_users()
 
     def _me(self) -> Member:
         asked, port = self._means.settings, self._port

@@ -13,6 +13,7 @@ from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of
+from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.copies import Copies
 from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.messages import Adopted, Gather, Gathered, Known
@@ -61,13 +62,15 @@ class Settling:
         declarations: Declarations,
         deliverer: Deliverer,
         handing_over: HandingOver,
+        commons: Commons,
         replicated: int,
         report: Callable[[str], None],
     ) -> None:
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
-        self._handing_over, self._replicated, self._report = handing_over, replicated, report
+        self._handing_over, self._commons = handing_over, commons
+        self._replicated, self._report = replicated, report
         self._rosters: asyncio.Queue[Roster] = asyncio.Queue()
         self._settling: asyncio.Task[None] | None = None
         self._since = 0.0
@@ -187,6 +190,7 @@ class Settling:
         for each in self._circle.others()[:1]:
             known = await self._asking.ask(each, Known(number), tuple[Declaration, ...])
             await self._declarations.append_here(known)
+        await self._commons.gather(number)
         return orphans
 
     def orphans(self) -> list[str]:
