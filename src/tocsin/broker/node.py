@@ -45,6 +45,7 @@ from tocsin.broker.subscriptions.standing import Spread, StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
 from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.broker.subscriptions.synchronisation import Synchronisation
+from tocsin.broker.topics.known_registrations import KIND as REGISTRATIONS
 from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topic_space import KIND as TOPICS
 from tocsin.broker.topics.topic_space import TopicSpace
@@ -237,7 +238,10 @@ class Node:
         self.topic_counts = TopicCounts(store)
         self._commons: dict[str, Table] = {SECRETS: self.consumers.common_secrets, TOPICS: asked.topic_space}
         self.topics = Topics(asked.topic_space, self.topic_counts, standing, lambda: _topics(ring))
-        self.registrations = Registrations(store, network.guard, base_url, now, network.http, standing, on.report)
+        self.registrations = Registrations(
+            store, network.guard, base_url, now, network.http, standing, on.report, lambda: ring
+        )
+        self._commons[REGISTRATIONS] = self.registrations
         self.properties = ResourceProperties(
             store,
             base_url,
@@ -311,6 +315,7 @@ class Node:
             self.pull_points,
             self.current_messages,
             self.topic_counts,
+            self.registrations,
             self._commons,
             self.judges.aside,
             lambda: _settled(engine, self.mailboxes),

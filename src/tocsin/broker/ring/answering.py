@@ -54,12 +54,13 @@ class Answering:
         stored: Callable[[], tuple[Any, ...]],
         current: Callable[[Topic], Notification | None],
         seen: Callable[[], tuple[str, ...]],
+        heard: Callable[[str, str, bool], None],
     ) -> None:
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
         self._replicas, self._settling, self._declaring, self._commons = replicas, settling, declaring, commons
         self._declarations, self._publishing = declarations, publishing
         self._points, self._door, self._load, self._stored = points, door, load, stored
-        self._current, self._seen = current, seen
+        self._current, self._seen, self._heard = current, seen, heard
         self._tickets: dict[str, asyncio.Event] = {}
 
     async def answer(self, peer: str, body: bytes) -> bytes:
@@ -116,6 +117,9 @@ class Answering:
             case asked.Common(number):
                 await self._circle.same(number)
                 await self._commons.take(request)
+            case asked.Wants(number, registration, wanted):
+                await self._circle.same(number)
+                self._heard(peer, registration, wanted)
             case asked.AllCommon(number):
                 await self._circle.same(number)
                 return encode(await asyncio.to_thread(self._commons.all))

@@ -204,6 +204,14 @@ class Common(Struct, frozen=True, tag="o", array_like=True):
     value: bytes | None
 
 
+class Wants(Struct, frozen=True, tag="w", array_like=True):
+    """Whether somebody at the node that says so wants what a publisher has that is registered there."""
+
+    number: int
+    registration: str
+    wanted: bool
+
+
 class AllCommon(Struct, frozen=True, tag="O", array_like=True):
     """What do all nodes have alike?"""
 
@@ -257,6 +265,7 @@ Request = (
     | Gone
     | Common
     | AllCommon
+    | Wants
     | Current
     | Seen
     | Load

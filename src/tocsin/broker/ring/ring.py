@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import random
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,19 +34,22 @@ from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topics import TopicCounts
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
+from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
 from tocsin.routing.ring import roster_messages as said
-from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name, within
+from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, named_at, place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
+from tocsin.routing.ring.topic_keys import key_of_topic
 from tocsin.store.database import Store
 from tocsin.store.errors import StoreError
 from tocsin.store.log.log import Log
@@ -54,6 +59,7 @@ from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
 LEAVING_SECONDS = 15.0
+AGAIN_SECONDS = 1.0  # until a home that was not reached is told again
 USERS_SECONDS = 0.5  # until a change of the users is seen
 LOOK_SECONDS = 5.0  # for an answer about how a node is
 
@@ -93,6 +99,7 @@ class Means(Struct, frozen=True):
     pull_points: PullPoints
     current_messages: CurrentMessages
     topic_counts: TopicCounts
+    registrations: Registrations
     commons: Mapping[str, Table]
     judge: Any
     settled: Callable[[], Settled]
@@ -144,6 +151,7 @@ class Ring:
             means.deliverer,
             HandingOver(circle, asking, means.journal, self.placing, standing, means.mailboxes),
             self.commons,
+            means.registrations.settle,
             means.settings.replicas,
             report,
         )
@@ -166,6 +174,7 @@ class Ring:
             stored=lambda: tuple(store.past.declared(means.reader.end())),
             current=means.current_messages.at,
             seen=means.topic_counts.names,
+            heard=means.registrations.heard,
         )
         port.answer = answering.answer
         self._tasks: list[asyncio.Task[None]] = []
@@ -282,6 +291,34 @@ class Ring:
             done(Answer(204))
         except Refusal as refusal:
             done(Answer(503 if refusal.reason == "overloaded" else 400, error=refusal.text))
+
+    # What registered publishers need
+
+    def name_at(self, topics: Sequence[Topic]) -> str:
+        """At the key of the first."""
+        key = key_of_topic(topics[0]) if topics else random.randrange(SIZE)
+        return named_at(key, uuid.uuid4().hex)
+
+    def is_at_home(self, name: str) -> bool:
+        return self.circle.is_mine(place_of_name(name))
+
+    def nodes(self) -> set[str]:
+        return {each.name for each in self.circle.roster.members}
+
+    async def put_everywhere(self, kind: str, name: str, value: bytes | None) -> None:
+        await self.commons.spread(kind, name, value)
+
+    async def tell_wanted(self, name: str, wanted: Callable[[], bool]) -> None:
+        async def attempt(roster: Roster) -> None:
+            home = roster.owner(place_of_name(name))
+            if home.name != self.circle.me:
+                await self.asking.tell(home, asked.Wants(number_of(roster), name, wanted()))
+
+        while True:
+            with contextlib.suppress(Refusal):
+                await self.circle.agreed(attempt)
+                return
+            await asyncio.sleep(AGAIN_SECONDS)
 
     # What the doors ask
 

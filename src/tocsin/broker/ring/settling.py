@@ -3,7 +3,7 @@ for that, for whom it goes on, and what it need not have any more."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Struct
@@ -63,13 +63,14 @@ class Settling:
         deliverer: Deliverer,
         handing_over: HandingOver,
         commons: Commons,
+        registrations: Callable[[], Awaitable[None]],
         replicated: int,
         report: Callable[[str], None],
     ) -> None:
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
-        self._handing_over, self._commons = handing_over, commons
+        self._handing_over, self._commons, self._registrations = handing_over, commons, registrations
         self._replicated, self._report = replicated, report
         self._rosters: asyncio.Queue[Roster] = asyncio.Queue()
         self._settling: asyncio.Task[None] | None = None
@@ -170,6 +171,7 @@ class Settling:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
                     is_whole = True
+                await self._registrations()
                 await self._handing_over.run()
                 return
             except (Refusal, Unreachable) as problem:
