@@ -4,6 +4,7 @@ import asyncio
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import msgspec
 from tests.whole.acts import IMPATIENT, call, until
 from tests.whole.shell import BrokerProcess, document
 
+from tocsin.model.names import QName, Topic
+from tocsin.routing.ring.topic_keys import key_of_topic
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.peers.handshake import MAGIC
 
@@ -57,6 +60,16 @@ class ProcessRing:
 
     async def name_of(self, node: BrokerProcess) -> str:
         return str(document((await call(self.http, "GET", f"{node.url}/peer/ring")).body)["node"])
+
+    async def topic_at(self, node: BrokerProcess) -> str:
+        """One whose key that node has."""
+        name = await self.name_of(node)
+        places = sorted((int(each["id"], 16), each["node"]) for each in (await self.view(node))["members"])
+        for number in count():
+            key = key_of_topic(Topic((QName("", f"topic{number}"),)))
+            if next((owner for place, owner in places if place >= key), places[0][1]) == name:
+                return f"topic{number}"
+        raise AssertionError
 
     async def again(self, number: int) -> BrokerProcess:
         """On its own data, at the same place."""

@@ -15,7 +15,11 @@ Result = TypeVar("Result")
 
 
 class Unreachable(Exception):
-    """A member that does not answer; it may be put out soon, or back."""
+    """A member that does not answer; it may be put out soon, or back. What was `sent` to it may have been done."""
+
+    def __init__(self, text: str, *, sent: bool = False) -> None:
+        super().__init__(text)
+        self.sent = sent
 
 
 def number_of(roster: Roster) -> int:
