@@ -1,5 +1,6 @@
 from urllib.parse import urlsplit
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ ADDRESS = address_of(HERE, THERE)
 CHILD = Subscription(
     SubscriptionId("c"), None, Endpoint(ADDRESS, node=HERE), None, Form(NAME), (), Position(Node("n"), 0), None
 )
+FURTHER = Way("http://further", Node("far"), 3, ("http://far", "http://middle", "http://further"))
 TEXT = st.text(max_size=9)
 TOLD = st.builds(
     Notification,
@@ -37,7 +39,7 @@ TOLD = st.builds(
     attributes=st.lists(st.tuples(TEXT, TEXT), max_size=2).map(tuple),
     payload=st.builds(Payload, TEXT, st.binary(max_size=20)),
     reply=st.none() | st.builds(ReplyRequest, TEXT, TEXT, st.integers(0, 9).map(Instant)),
-    way=st.none() | st.just(Way("http://further", Node("far"), 3)),
+    way=st.none() | st.just(FURTHER),
 )
 
 
@@ -57,12 +59,24 @@ def delivery(told: Notification) -> Delivery:
 def test_everything_of_a_notification_travels(told: list[Notification]) -> None:
     body = together(tuple(map(delivery, told))).body
     for index, (sent, found) in enumerate(zip(told, normalise(record(body)), strict=True)):
-        origin, hops = (Node("n"), 1) if sent.way is None else (Node("far"), 4)
+        way = Way(THERE, Node("n"), 1, (THERE,))
+        if sent.way is not None:
+            way = Way(THERE, Node("far"), 4, (*FURTHER.path, THERE))
         reply = None if sent.reply is None else sent.reply.for_neighbour()
-        assert found == replace(
-            sent, reply=reply, at=Position(Node("m"), 40), index=index, when=Instant(99), way=Way(THERE, origin, hops)
-        )
+        at = Position(Node("m"), 40)
+        assert found == replace(sent, reply=reply, at=at, index=index, when=Instant(99), way=way)
         assert came_by(found) == THERE
+
+
+def test_what_an_older_node_passes_on_names_no_path_and_is_read() -> None:
+    topic, payload = Topic((QName("", "a"),)), Payload("text/plain", b"x")
+    told = Notification(
+        MessageId("m"), Position(Node("n"), 7), 0, Instant(1), "raw", "c", "p", topic, None, (), payload, way=FURTHER
+    )
+    fields = msgspec.msgpack.decode(msgspec.msgpack.encode(told))
+    older = msgspec.msgpack.encode(fields | {"way": fields["way"][:3]})
+    (found,) = normalise(record(framed((older,))))
+    assert found.way == Way(THERE, Node("far"), 4, (THERE,))
 
 
 def test_a_subscription_says_for_which_neighbour_it_stands() -> None:

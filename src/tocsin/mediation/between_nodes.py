@@ -44,7 +44,8 @@ def notifications(record: Accepted) -> tuple[Notification, ...]:
 
 
 def _received(told: Notification, record: Accepted, index: int, by: str) -> Notification:
-    way = Way(by, told.at.node, 1) if told.way is None else Way(by, told.way.origin, told.way.hops + 1)
+    before = told.way or Way("", told.at.node, 0)
+    way = Way(by, before.origin, before.hops + 1, (*before.path, by))
     return replace(told, at=record.at, index=index, when=record.when, way=way)
 
 

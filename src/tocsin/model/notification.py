@@ -14,11 +14,15 @@ class Payload(Struct, frozen=True, gc=False):
 
 
 class Way(Struct, frozen=True, array_like=True, gc=False):
-    """How it came here from the node at which it was published: by which neighbour, and how many in all."""
+    """How it came here from the node at which it was published: by which neighbour, and how many in all.
+
+    `path` are those that it passed, in order, the last one `by`; what an older node passed on says less of it.
+    """
 
     by: str
     origin: Node
     hops: int
+    path: tuple[str, ...] = ()
 
 
 class Notification(Struct, frozen=True):
