@@ -14,6 +14,7 @@ import msgspec
 from tocsin.broker.ring.messages import Forward, Forwarded
 from tocsin.broker.ring.port import PATH, Whereabouts
 from tocsin.broker.ring.ring import Ring
+from tocsin.documents.ring import RING
 from tocsin.doors.api.gathering import ALONE as ALONE_HEADER
 from tocsin.doors.api.parameters import LONGEST_WAIT
 from tocsin.mediation.faults import problem
@@ -38,6 +39,7 @@ FORWARD_SECONDS = LONGEST_WAIT + 30.0  # who waits for messages may wait long
 _STREAM = re.compile(r"/api/pullpoints/[^/]+/(?:stream|socket)$")
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
 ALONE = ALONE_HEADER.encode()
+_OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
@@ -51,12 +53,21 @@ def ring_door(ring: Ring, application: Application, body_limit: int) -> Applicat
             await application(scope, receive, send)
         elif scope["path"] == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
+        elif not ring.has_doors and not scope["path"].startswith(_OPEN):
+            await send_reply(send, await _no_doors(ring))
         elif (name := _elsewhere(ring, scope)) is None:
             await application(scope, receive, send)
         else:
             await _forward(ring, name, scope, receive, send, body_limit)
 
     return door
+
+
+async def _no_doors(ring: Ring) -> Reply:
+    """A node of role dht (paper 004 s4.A)."""
+    found = await ring.with_doors()
+    text = f"this node has no doors; {', '.join(found) or 'none that is reached'} {'have' if found else 'has'} them"
+    return Reply(421, _JSON, msgspec.json.encode({"error": "not-here", "message": text, "doors": found}))
 
 
 def _whereabouts(ring: Ring) -> Reply:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -25,6 +26,7 @@ from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.elsewhere import Elsewhere
+from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
@@ -43,7 +45,7 @@ from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
 from tocsin.routing.ring import roster_messages as said
 from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, named_at, place_of_name, within
@@ -118,11 +120,14 @@ class Ring:
         declarations, now, report = means.declarations, means.now, means.report
         self.circle = circle = Circle(port.name, lambda: self.membership.may_act())
         self.asking = asking = Asking(port.links)
-        self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
+        pace, steady = _pace(means.settings), _steady(now)
+        self.membership = Membership(self._me, pace, store, asking, steady, report, self._reported)
         self.elsewhere = Elsewhere(circle, asking)
         expect, known_now = means.mailboxes.expect, lambda: declarations.known
         self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect)
-        self.relaying = Relaying(circle, asking, self.placing, publishing)
+        longest, idle = means.settings.max_latency, means.settings.idle
+        gathering = None if longest is None else Gathering(longest, idle)
+        self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
         self.copies = Copies(
             circle,
             asking,
@@ -244,6 +249,10 @@ class Ring:
                 self._departed.set()
             case said.Kept(name, heard_by):
                 self._means.report(f"{name} is not heard of here, but by {heard_by}: is the line between bad?")
+            case said.Forced(roster, out, by):
+                self._means.report(
+                    f"{by} put {', '.join(out)} out of the ring without a majority (roster {roster.number})"
+                )
             case said.Refused(why):
                 self._means.report(f"this node is not let into the ring: {why}")
 
@@ -385,18 +394,32 @@ class Ring:
 
         return await self.circle.agreed(attempt)
 
+    @property
+    def has_doors(self) -> bool:
+        return self._means.settings.role == "broker"
+
+    async def with_doors(self) -> list[str]:
+        """Where clients are served."""
+        others = [each for each in self.circle.roster.members if each.doors]
+        seats = await asyncio.gather(*(self._seat(self.circle.roster, each) for each in others))
+        return [each.load.url for each in seats if each.load is not None]
+
     # What an operator does
 
     async def view(self, caller: Caller) -> View:
         caller.anybody()
-        machine, now = self.membership.machine, self._means.now()
         roster = self.circle.roster
         seats = await asyncio.gather(*(self._seat(roster, each) for each in roster.members))
-        return View(self.circle.me, machine.standing(now), roster.number, tuple(seats))
+        return View(self.circle.me, self.membership.standing, roster.number, tuple(seats))
 
     async def remove(self, caller: Caller, names: Sequence[str]) -> None:
         """Nodes that do not come back, when most of the ring is gone with them: nobody else is asked."""
         caller.must_manage_everything("put nodes out of the ring")
+        known = [each.name for each in self.circle.roster.members if each.name != self.circle.me]
+        if strangers := [each for each in names if each not in known]:
+            raise Refusal(
+                "unknown-name", f"there is no other node {strangers[0][:80]!r}; {known_names(strangers[0], known)}"
+            )
         await self.membership.tell(said.Force(tuple(names), caller.name or "an operator"))
 
     async def _seat(self, roster: Roster, member: Member) -> Seat:
@@ -421,6 +444,12 @@ class Ring:
 async def _no_door(request: asked.Forward, left: asyncio.Event) -> asked.Forwarded:
     del request, left
     raise Refusal("overloaded", "the doors of this node are not open yet; try again a little later")
+
+
+def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:
+    """The same clock, but for what somebody sets it by while the node runs."""
+    begun = now() - time.monotonic_ns()
+    return lambda: Instant(begun + time.monotonic_ns())
 
 
 def _pace(settings: RingSettings) -> Pace:
