@@ -1,6 +1,7 @@
 """Through any node of a ring the API, SOAP and the command line see one broker."""
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 from tests.whole.acts import call, dead_letters, get, numbers, publish, subscribe, until
 from tests.whole.rings import ProcessRing
-from tests.whole.shell import document, wait_until
+from tests.whole.shell import BrokerProcess, document, run_to_end, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.streams import listening
+from websockets.asyncio.client import connect
 
 from tocsin.client.client import Client
 from tocsin.model.access import Right
@@ -288,6 +290,45 @@ async def test_a_stream_of_its_own_ends_with_its_reader(ring: ProcessRing, http:
         lambda: _pages(http, f"{ring.at(0).url}/api/subscriptions", 100),
         lambda found: not any(set(each["topics"]) & {any_of(topics)} for each in found),
     )
+
+
+async def test_a_web_socket_acknowledges_at_any_node(ring: ProcessRing, http: HttpClient) -> None:
+    topics = await spread_topics(ring, "socket", 1)
+    made = await call(http, "POST", f"{ring.at(0).url}/api/pullpoints", {"topic": any_of(topics)})
+    name = document(made.body)["id"]
+    for number, node in enumerate(ring.each):
+        address = f"{node.url.replace('http', 'ws', 1)}/api/pullpoints/{name}/socket?ack=true"
+        for topic in topics:
+            await publish(http, ring.at(1), topic, number)
+        async with connect(address) as socket:
+            heard = [document((await socket.recv()).encode())["number"] for _ in topics]  # type: ignore[union-attr]
+            assert heard == list(range(3 * number + 1, 3 * number + 4))
+            await socket.send(f'{{"ack": {heard[-1]}}}')
+            await until(lambda: get(http, f"{ring.at(2).url}/api/pullpoints/{name}"), lambda one: not one["waiting"])
+    await call(http, "DELETE", f"{ring.at(1).url}/api/pullpoints/{name}")
+
+
+async def test_the_command_line_sees_one_broker(
+    ring: ProcessRing, http: HttpClient, sink: Sink, tmp_path: Path
+) -> None:
+    topics = await spread_topics(ring, "command", 1)
+    name = await subscribe(http, ring.at(0), sink.url("command"), any_of(topics))
+    for number, topic in enumerate(topics):
+        await publish(http, ring.at(number), topic, number)
+    await wait_until(lambda: len(sink.at("command")) == 3, "all are told")
+
+    async def tocsin(node: BrokerProcess, *words: str) -> Any:
+        whole = [sys.executable, "-m", "tocsin", *words, "--json", "--broker", node.url]
+        done = await asyncio.to_thread(run_to_end, whole, tmp_path)
+        assert done.returncode == 0, done.stderr
+        return document(done.stdout.encode())
+
+    for number, node in enumerate(ring.each):
+        traced = await tocsin(node, "trace", f"urn:{topics[0]}:0")
+        assert [each["subscription"] for each in traced["items"]] == [name]
+        listed = await tocsin(ring.at(number + 1), "subscriptions", "list")
+        assert [each["delivered"] for each in listed["items"] if each["id"] == name] == [3]
+    await call(http, "DELETE", f"{ring.at(1).url}/api/subscriptions/{name}")
 
 
 NAMESPACE = b"""<TopicNamespace xmlns="http://docs.oasis-open.org/wsn/t-1" name="rivers" targetNamespace="urn:rivers">

@@ -240,7 +240,14 @@ class Node:
         self._commons: dict[str, Table] = {SECRETS: self.consumers.common_secrets, TOPICS: asked.topic_space}
         self.topics = Topics(asked.topic_space, self.topic_counts, standing, lambda: _topics(ring))
         self.registrations = Registrations(
-            store, network.guard, base_url, now, network.http, standing, on.report, lambda: ring
+            store,
+            network.guard,
+            base_url,
+            now,
+            network.http,
+            standing,
+            on.report,
+            lambda: None if ring is None else ring.publishers,
         )
         self._commons[REGISTRATIONS] = self.registrations
         self.properties = ResourceProperties(

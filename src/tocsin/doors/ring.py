@@ -38,15 +38,15 @@ FORWARD_SECONDS = LONGEST_WAIT + 30.0  # who waits for messages may wait long
 # What lasts is served by any node: it asks the home for what there is, again and again.
 _STREAM = re.compile(r"/api/pullpoints/[^/]+/(?:stream|socket)$")
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
-_OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 ALONE = ALONE_HEADER.encode()
+_OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
 
 def ring_door(ring: Ring, application: Application, body_limit: int) -> Application:
     """In front of all doors of a node. What comes from another node goes straight to them."""
-    ring.door = lambda request, left: _answered(application, request, left)
+    ring.forwarding.door = lambda request, left: _answered(application, request, left)
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -98,7 +98,7 @@ async def _forward(ring: Ring, name: str, scope: Scope, receive: Receive, send: 
             scope.get("scheme", "http"),
             ticket=uuid.uuid4().hex,
         )
-        answer = await while_connected(receive, ring.forward_home(name, request, FORWARD_SECONDS))
+        answer = await while_connected(receive, ring.forwarding.forward_home(name, request, FORWARD_SECONDS))
     except Disconnected:
         return
     except Refusal as refusal:

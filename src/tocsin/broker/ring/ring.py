@@ -2,14 +2,11 @@
 
 import asyncio
 import contextlib
-import random
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
@@ -19,18 +16,20 @@ from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
-from tocsin.broker.ring.answering import Answering, Door
+from tocsin.broker.ring.answering import Answering
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, Unreachable, number_of
 from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.elsewhere import Elsewhere
+from tocsin.broker.ring.forwarding import Forwarding
 from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
+from tocsin.broker.ring.publishers import Publishers
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
@@ -43,15 +42,13 @@ from tocsin.flow.addressing import PULL_POINTS
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
-from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
 from tocsin.routing.ring import roster_messages as said
-from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, named_at, place_of_name, within
+from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
-from tocsin.routing.ring.topic_keys import key_of_topic
 from tocsin.store.database import Store
 from tocsin.store.errors import StoreError
 from tocsin.store.log.log import Log
@@ -61,7 +58,6 @@ from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
 LEAVING_SECONDS = 15.0
-AGAIN_SECONDS = 1.0  # until a home that was not reached is told again
 USERS_SECONDS = 0.5  # until a change of the users is seen
 LOOK_SECONDS = 5.0  # for an answer about how a node is
 
@@ -112,8 +108,6 @@ class Means(Struct, frozen=True):
 
 
 class Ring:
-    """`door` takes a client's request that came to another node: set by whoever opens the doors."""
-
     def __init__(self, port: RingPort, means: Means) -> None:
         self._port, self._means = port, means
         store, standing, publishing = means.store, means.standing, means.publishing
@@ -122,7 +116,7 @@ class Ring:
         self.asking = asking = Asking(port.links)
         pace, steady = _pace(means.settings), _steady(now)
         self.membership = Membership(self._me, pace, store, asking, steady, report, self._reported)
-        self.elsewhere = Elsewhere(circle, asking)
+        self.elsewhere, self.forwarding = Elsewhere(circle, asking), Forwarding(circle, asking)
         expect, known_now = means.mailboxes.expect, lambda: declarations.known
         self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect)
         longest, idle = means.settings.max_latency, means.settings.idle
@@ -143,6 +137,7 @@ class Ring:
             circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
         )
         self.commons = Commons(circle, asking, store, means.commons)
+        self.publishers = Publishers(circle, asking, self.commons)
         self._settling = Settling(
             store,
             circle,
@@ -161,7 +156,6 @@ class Ring:
             report,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
-        self.door: Door = _no_door
         answering = Answering(
             circle,
             self.membership,
@@ -174,7 +168,7 @@ class Ring:
             declarations=declarations,
             publishing=publishing,
             points=means.pull_points,
-            door=lambda request, left: self.door(request, left),
+            door=lambda request, left: self.forwarding.door(request, left),
             load=self._load,
             stored=lambda: tuple(store.past.declared(means.reader.end())),
             current=means.current_messages.at,
@@ -301,34 +295,6 @@ class Ring:
         except Refusal as refusal:
             done(Answer(503 if refusal.reason == "overloaded" else 400, error=refusal.text))
 
-    # What registered publishers need
-
-    def name_at(self, topics: Sequence[Topic]) -> str:
-        """At the key of the first."""
-        key = key_of_topic(topics[0]) if topics else random.randrange(SIZE)
-        return named_at(key, uuid.uuid4().hex)
-
-    def is_at_home(self, name: str) -> bool:
-        return self.circle.is_mine(place_of_name(name))
-
-    def nodes(self) -> set[str]:
-        return {each.name for each in self.circle.roster.members}
-
-    async def put_everywhere(self, kind: str, name: str, value: bytes | None) -> None:
-        await self.commons.spread(kind, name, value)
-
-    async def tell_wanted(self, name: str, wanted: Callable[[], bool]) -> None:
-        async def attempt(roster: Roster) -> None:
-            home = roster.owner(place_of_name(name))
-            if home.name != self.circle.me:
-                await self.asking.tell(home, asked.Wants(number_of(roster), name, wanted()))
-
-        while True:
-            with contextlib.suppress(Refusal):
-                await self.circle.agreed(attempt)
-                return
-            await asyncio.sleep(AGAIN_SECONDS)
-
     # What the doors ask
 
     def home_of(self, name: str) -> Member | None:
@@ -364,19 +330,6 @@ class Ring:
         member = self.circle.roster.get(self.circle.me)
         return member is not None and self.placing.is_held(subscription, *self.circle.roster.range_of(member))
 
-    async def forwarded(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded | None:
-        """None from one that does not answer."""
-        try:
-            return await self.forward(to, request, seconds)
-        except (Refusal, *UNREADABLE):
-            return None
-
-    async def forward(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded:
-        try:
-            return await self.asking.ask(to, request, asked.Forwarded, seconds)
-        except Unreachable as problem:
-            raise Refusal("overloaded", f"{problem}; try again a little later") from None
-
     @property
     def has_doors(self) -> bool:
         return self._means.settings.role == "broker"
@@ -386,23 +339,6 @@ class Ring:
         others = [each for each in self.circle.roster.members if each.doors]
         seats = await asyncio.gather(*(self._seat(self.circle.roster, each) for each in others))
         return [each.load.url for each in seats if each.load is not None]
-
-    async def forward_home(self, name: str, request: asked.Forward, seconds: float) -> asked.Forwarded:
-        """To whoever has what is called so, also when that is another by now; once, if it may have been done."""
-
-        async def attempt(roster: Roster) -> asked.Forwarded:
-            home, numbered = roster.owner(place_of_name(name)), replace(request, number=number_of(roster))
-            if home.name == self.circle.me:
-                await self.circle.same(numbered.number, ready=True)
-                return await self.door(request, asyncio.Event())
-            try:
-                return await self.asking.ask_while_wanted(home, numbered, asked.Forwarded, seconds, request.ticket)
-            except Unreachable as problem:
-                if problem.sent and request.method != "GET":
-                    raise Refusal("cannot-store", f"{problem}; whether it was done is not known") from None
-                raise
-
-        return await self.circle.agreed(attempt)
 
     # What an operator does
 
@@ -439,11 +375,6 @@ class Ring:
         url = self._means.base_url if self._means.settings.role == "broker" else ""
         relayed = self.relaying.relayed
         return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready)
-
-
-async def _no_door(request: asked.Forward, left: asyncio.Event) -> asked.Forwarded:
-    del request, left
-    raise Refusal("overloaded", "the doors of this node are not open yet; try again a little later")
 
 
 def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:

@@ -72,8 +72,8 @@ def node_name(node: Node) -> str:
 async def everywhere(ring: Ring, request: Request, body_limit: int) -> Answers:
     asked = await _asked(request, body_limit)
     others = ring.circle.others()
-    own = ring.door(asked, asyncio.Event())
-    mine, *said = await asyncio.gather(own, *(ring.forwarded(each, asked, SECONDS) for each in others))
+    own = ring.forwarding.door(asked, asyncio.Event())
+    mine, *said = await asyncio.gather(own, *(ring.forwarding.forwarded(each, asked, SECONDS) for each in others))
     assert mine is not None
     answered = [(ring.circle.me, mine), *zip((each.name for each in others), said, strict=True)]
     given = [(name, each) for name, each in answered if each is not None and each.status < 300]
