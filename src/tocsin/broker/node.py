@@ -5,6 +5,7 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -33,6 +34,7 @@ from tocsin.broker.publishing.publishing import Duplicates, Publishing
 from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.reply.elsewhere import Elsewhere
 from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
@@ -57,18 +59,20 @@ from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.routing.ring.identifiers import identifier_of, named_at
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
 Name = Callable[[tuple[Filter, ...]], SubscriptionId]
+Named = Callable[[str], str]  # of a view
 
 
 class _Sending:
     """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
     offers to it."""
 
-    def __init__(self, on: Foundation, spread: Spread) -> None:
+    def __init__(self, on: Foundation, spread: Spread, named: Named, elsewhere: Callable[[], Elsewhere | None]) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
         self.key = key = world_key(settings.implicit.key_file, directory.store)
@@ -83,6 +87,8 @@ class _Sending:
             way,
             now,
             on.report,
+            named,
+            elsewhere,
         )
         self.deliverer = deliverer = Deliverer(
             network.http,
@@ -175,7 +181,12 @@ class Node:
         self.store, self.journal = store, journal = on.directory.store, on.directory.journal
         reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
 
-        sending = _Sending(on, lambda each: None if ring is None else ring.spread(each))
+        sending = _Sending(
+            on,
+            lambda each: None if ring is None else ring.spread(each),
+            str if port is None else partial(named_at, identifier_of(port.name)),
+            lambda: None if ring is None else ring.views,
+        )
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
         self.harvests = sending.harvests
@@ -276,6 +287,7 @@ class Node:
             self.standing,
             self.declarations,
             self.publishing,
+            self.harvests,
             self.deliverer,
             self.judges.aside,
             lambda: _settled(engine),

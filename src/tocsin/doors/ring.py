@@ -3,6 +3,7 @@
 Whatever is called by an id of the ring is found by that, so no door knows of this but here (paper 004 s3.B).
 """
 
+import asyncio
 import re
 from collections.abc import MutableMapping
 from typing import Any
@@ -17,7 +18,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.routing.ring.roster import Member
 from tocsin.wire.asgi import Application, Message, Receive, Scope, Send, only, read_body, send_reply
 
-FORWARD_SECONDS = 90.0  # who waits for messages may wait long
+FORWARD_SECONDS = 330.0  # who waits for messages may wait long
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
@@ -90,6 +91,8 @@ async def _answered(application: Application, request: Forward) -> Forwarded:
 
     async def receive() -> Message:
         nonlocal said
+        if said and not request.path.endswith("/stream"):  # which has no end that could be waited for
+            await asyncio.get_running_loop().create_future()  # whoever asks is there until this is cancelled
         if said:
             return {"type": "http.disconnect"}
         said = True

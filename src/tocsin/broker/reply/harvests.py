@@ -7,7 +7,7 @@ the engine does not pass over the record, and a crash in between opens it again.
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +15,7 @@ import msgspec
 from tocsin.broker.caller import Caller
 from tocsin.broker.journal import Arrival
 from tocsin.broker.reply.asking import Asking
+from tocsin.broker.reply.elsewhere import PART, Elsewhere, Question, Told, awaited
 from tocsin.broker.reply.family import Harvesters, tables_of
 from tocsin.broker.settings import ReplySettings
 from tocsin.model.delivery import Delivery, Match, Outcome
@@ -22,7 +23,7 @@ from tocsin.model.identity import SECOND, Instant, MessageId, Node, Subscription
 from tocsin.model.notification import Notification
 from tocsin.model.records import Position
 from tocsin.model.refusal import Refusal
-from tocsin.model.replies import ReplyRequest, Token, is_proven, read_token
+from tocsin.model.replies import ReplyRequest, Token, is_proven, read_token, token_of
 from tocsin.model.reply_types import reply_type
 from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.routing.machine import Expire
@@ -56,13 +57,17 @@ Mailboxes = Callable[[Notification], tuple[int, bool]]
 
 
 class Open(NamedTuple):
-    """A record that asks for replies; `receiver` is the service it is for alone."""
+    """A record that asks for replies; `receiver` is the service it is for alone. `part` is what is asked for where
+    another node of the ring has the view."""
 
     view: str
     receiver: str
+    part: ReplyRequest | None = None
 
 
 class Harvests:
+    """`named` makes names of views by which all nodes of a ring find them, `elsewhere` are those at other nodes."""
+
     def __init__(
         self,
         base_url: str,
@@ -73,10 +78,12 @@ class Harvests:
         way: Way,
         now: Callable[[], Instant],
         report: Callable[[str], None],
+        named: Callable[[str], str] = str,
+        elsewhere: Callable[[], Elsewhere | None] = lambda: None,
     ) -> None:
-        self._base_url, self._node, self.now = base_url, node, now
+        self._base_url, self._node, self.now, self._elsewhere = base_url, node, now, elsewhere
         self._roots: set[str] = set()
-        self.asking = Asking(base_url, key, settings, lambda: len(self._roots))
+        self.asking = Asking(base_url, key, settings, lambda: len(self._roots), named)
         self._retention = retention = round(settings.retention * SECOND)
         family = Harvesters(
             base_url, self.find, self._changed, self._written, self._over, merging=settings.merge, retention=retention
@@ -87,6 +94,7 @@ class Harvests:
         self._ahead: set[str] = set()  # views of records that are told of before they are on disk
         self.by_place: dict[Place, Open] = {}
         self._places: defaultdict[str, list[Place]] = defaultdict(list)
+        self._parts: dict[str, Instant] = {}  # views at other nodes that have receivers here, and until when
         self._watched: dict[Place, str] = {}  # records that Spark has not matched yet
         self._tasks: set[asyncio.Task[None]] = set()
         self._gathered: dict[Place, Forwarded] = {}
@@ -121,6 +129,8 @@ class Harvests:
         for view in [view for view, each in self._registered.items() if each.request.until < kept]:
             del self._registered[view]
             self._over(view)
+        for view in [view for view, until in self._parts.items() if until < kept]:
+            self._over(view)
         await self.runtime.take([Expire(Instant(self.now() - max(_KEPT, self._retention)))])
 
     def _resumed(self, family: Harvesters) -> list[Outcome]:
@@ -137,7 +147,10 @@ class Harvests:
         register, kept = self.runtime.machines[register_of(self._base_url)], self.now() - self._retention
         for opened in register.opened() if isinstance(register, Register) else ():
             view = opened.request.view
-            if self.find(view) is None and opened.request.until > kept:
+            if opened.request.is_part and opened.request.until > kept:
+                for source in opened.forwarded:
+                    self._remember_part((source.at, source.index), opened.request)
+            elif self.find(view) is None and opened.request.until > kept:
                 self._registered[view] = opened
                 self._roots.add(view)
                 for source in opened.forwarded:
@@ -157,6 +170,10 @@ class Harvests:
         self.by_place[place] = found
         self._places[found.view].append(place)
 
+    def _remember_part(self, place: Place, request: ReplyRequest) -> None:
+        self._remember(place, Open(request.view, "", request))
+        self._parts[request.view] = request.until
+
     # What the dispatcher tells
 
     def forwarded(self, notification: Notification, found: Sequence[Subscription], *, complete: bool) -> None:
@@ -167,9 +184,10 @@ class Harvests:
         if receiver:
             count, source = min(1, count), f"@{receiver}"
         self._gathered[place] = Forwarded(count, children, complete, source, *place, receiver)
-        if notification.reply is not None:
-            self.by_place[place] = Open(notification.reply.view, receiver)
-            self._ahead.add(notification.reply.view)
+        if (request := notification.reply) is not None:
+            self.by_place[place] = Open(request.view, receiver, request if request.is_part else None)
+            if not request.is_part:
+                self._ahead.add(request.view)
 
     def follow(self, mailboxes: Mailboxes) -> Callable[[Arrival], None]:
         """Hears of a record that is in the log and was matched by the engine, where it does that itself.
@@ -179,7 +197,9 @@ class Harvests:
 
         def arrived(arrived: Arrival) -> None:
             for notification in arrived.notifications:
-                if notification.reply is not None:
+                if notification.reply is not None and notification.reply.is_part:
+                    self._open_part(notification, notification.reply, arrived.offset, mailboxes)
+                elif notification.reply is not None:
                     self._open(notification, notification.reply, arrived, mailboxes)
 
         return arrived
@@ -200,7 +220,7 @@ class Harvests:
             arrived.principal,
             str(notification.topic),
             notification.id,
-            (OWN, MAILBOXES),
+            (OWN, MAILBOXES, *(() if request.path else awaited(notification))),
             tuple(told),
             spread=bool(service),
         )
@@ -220,8 +240,48 @@ class Harvests:
         if missing:
             why = "its service has no subscription that takes it"
             self._opening.append((harvester_of(view, self._base_url), NotReached(service, why)))
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+
+    def _open_part(self, notification: Notification, request: ReplyRequest, offset: int, mailboxes: Mailboxes) -> None:
+        """Who has the view is told of the receivers here; that it was is written then, and where they are."""
+        place = (offset, notification.index)
+        own, (pulled, all_of_them) = self._gathered.pop(place, Forwarded(0)), mailboxes(notification)
+        told = Forwarded(own.receivers + pulled, (), own.complete and all_of_them, PART)
+        self._remember_part(place, request)
+        self._unwritten.setdefault(request.view, offset)
+        self._begin(self._tell_of_part(request, told, place))
+
+    async def _tell_of_part(self, request: ReplyRequest, told: Forwarded, place: Place) -> None:
+        if (elsewhere := self._elsewhere()) is not None and await elsewhere.tell(request.view, request.until, told):
+            here = msgspec.structs.replace(told, at=place[0], index=place[1])
+            self._registering.append(Opened(request, forwarded=(here,)))
+            self._flush_soon()
+        else:
+            self._over(request.view)
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def hear(self, view: str, message: Told) -> bool:
+        """Of receivers that another node of the ring has; whether the view is here. On disk when it returns."""
+        if (await self.known(view)) is None:
+            return False
+        await self.runtime.take([self.letter(view, message)])
+        return True
+
+    async def has(self, view: str) -> bool:
+        return view in self._registered or view in self._ahead or await self.known(view) is not None
+
+    def view_at(self, offset: int) -> str:
+        """Of a record with one notification that asks for replies."""
+        found = self.by_place.get((offset, 0))
+        return self.asking.view_of(Position(self._node, offset)) if found is None else found.view
 
     def _is_to_register(self, opened: Opened) -> bool:
         """What concerns this node alone, is wholly known, and that nobody has said anything of."""
@@ -301,26 +361,30 @@ class Harvests:
         """A delivery that was given up."""
         found = self.by_place.get((outcome.at.offset, outcome.index))
         if found is not None:
-            self._open_now(found.view)
-            receiver = found.receiver or outcome.match.subscription
-            self.runtime.post(harvester_of(found.view, self._base_url), NotReached(receiver, outcome.detail))
+            self._tell(found, NotReached(found.receiver or outcome.match.subscription, outcome.detail))
 
     def revived(self, outcome: Outcome) -> None:
         """One that was given up, and reached its receiver after all."""
         found = self.by_place.get((outcome.at.offset, outcome.index))
         if found is not None:
+            self._tell(found, Reached(found.receiver or outcome.match.subscription))
+
+    def _tell(self, found: Open, message: NotReached | Reached) -> None:
+        if found.part is None:
             self._open_now(found.view)
-            receiver = found.receiver or outcome.match.subscription
-            self.runtime.post(harvester_of(found.view, self._base_url), Reached(receiver))
+            self.runtime.post(harvester_of(found.view, self._base_url), message)
+        elif (elsewhere := self._elsewhere()) is not None:
+            self._begin(_told(elsewhere, found.part, message))
 
     def answered(self, delivery: Delivery, answer: Answer) -> None:
         """A consumer may reply in its answer: a JSON object whose member `reply` is the value."""
         found = self.by_place.get((delivery.at.offset, delivery.index))
         if found is not None and b'"reply"' in answer.body:
             receiver = found.receiver or delivery.match.subscription
-            task = asyncio.create_task(self._reply_in_answer(found.view, receiver, answer.body))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            if found.part is None:
+                self._begin(self._reply_in_answer(found.view, receiver, answer.body))
+            else:
+                self._begin(self._reply_elsewhere(token_of(found.part, receiver), answer.body))
 
     def first_unwritten(self) -> int | None:
         """The first record whose harvester is not on disk: until then it is to be matched again after a crash."""
@@ -333,9 +397,13 @@ class Harvests:
 
     # What receivers do
 
-    async def question(self, caller: Caller, token: str) -> tuple[str, str, Instant]:
-        """What is asked for with that token: the type of the reply, the topic, and until when."""
+    async def question(self, caller: Caller, token: str) -> Question:
+        """What is asked for with that token."""
         caller.anybody()
+        if (elsewhere := await self._is_elsewhere(token)) is not None:
+            if (found := await elsewhere.question(token)) is None:
+                raise is_over()
+            return found
         harvester, _ = await self._proven(token)
         assert harvester.head is not None
         opened = harvester.head.opened
@@ -344,6 +412,10 @@ class Harvests:
     async def reply(self, caller: Caller, token: str, said: object) -> None:
         """Counted when this returns. Who has the token may: it was given to one receiver, for one reply."""
         caller.anybody()
+        if (elsewhere := await self._is_elsewhere(token)) is not None:
+            if not await elsewhere.reply(token, said):
+                raise is_over()
+            return
         harvester, receiver = await self._proven(token)
         assert harvester.head is not None
         await self._reply(harvester, receiver, reply_type(harvester.head.opened.request.type).value_of(said))
@@ -358,6 +430,17 @@ class Harvests:
             if "reply" in said:
                 value = reply_type(harvester.head.opened.request.type).value_of(said["reply"])
                 await self._reply(harvester, receiver, value)
+
+    async def _reply_elsewhere(self, token: str, body: bytes) -> None:
+        with contextlib.suppress(msgspec.DecodeError, Refusal):
+            said = _decode_reply(body)
+            if "reply" in said and (elsewhere := self._elsewhere()) is not None:
+                await elsewhere.reply(token, said["reply"])
+
+    async def _is_elsewhere(self, text: str) -> Elsewhere | None:
+        """Who is asked with that token instead; whether it is proven is told where the view is."""
+        token, elsewhere = read_token(text), self._elsewhere()
+        return None if token is None or elsewhere is None or await self.has(token.view) else elsewhere
 
     async def _reply(self, harvester: Harvester, receiver: str, value: str) -> None:
         match await self.runtime.take([self.letter(harvester.view_id, Replied(receiver, value))]):
@@ -423,6 +506,7 @@ class Harvests:
             self.by_place.pop(place, None)
             self._watched.pop(place, None)
         self._unwritten.pop(view, None)
+        self._parts.pop(view, None)
         self._roots.discard(view)
         self._wake(view)
 
@@ -435,6 +519,10 @@ def _unopened(node: str, opened: Opened) -> Harvester:
     made = Harvester(harvester_of(opened.request.view, node), {})
     made.step(opened, Instant(0))
     return made
+
+
+async def _told(elsewhere: Elsewhere, part: ReplyRequest, message: Told) -> None:
+    await elsewhere.tell(part.view, part.until, message)
 
 
 def is_over() -> Refusal:

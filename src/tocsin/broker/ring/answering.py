@@ -10,6 +10,7 @@ from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.asking import decode_request, encode, unknown
 from tocsin.broker.ring.circle import Circle
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import Placing
 from tocsin.broker.ring.relaying import Relaying
@@ -32,6 +33,7 @@ class Answering:
         membership: Membership,
         placing: Placing,
         relaying: Relaying,
+        harvesting: Harvesting,
         replicas: Replicas,
         settling: Settling,
         declaring: Declaring,
@@ -43,7 +45,7 @@ class Answering:
         stored: Callable[[], tuple[Any, ...]],
     ) -> None:
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
-        self._replicas, self._settling, self._declaring = replicas, settling, declaring
+        self._harvesting, self._replicas, self._settling, self._declaring = harvesting, replicas, settling, declaring
         self._declarations, self._publishing = declarations, publishing
         self._door, self._load, self._stored = door, load, stored
 
@@ -60,6 +62,12 @@ class Answering:
                 return await self._membership.answer(question)
             case asked.Relay():
                 await self._relaying.take(peer, request)
+            case asked.Asks():
+                return encode(await self._harvesting.take(peer, request))
+            case asked.Has():
+                return encode(await self._harvesting.has(request))
+            case asked.Tell() | asked.Replied() | asked.Question():
+                return await self._harvesting.answer(request)
             case asked.Change(number, now, subscription):
                 roster = await self._circle.same(number, ready=True)
                 await self._placing.change_here(roster, self._placing.on_clock(subscription, now))
@@ -89,6 +97,7 @@ class Answering:
                 door = ring_door(peer, only=(pull_point,), door=f"{PULL_POINTS}{pull_point}")
                 await self._publishing.take(door, frames, None)
             case asked.Forward():
+                await self._circle.settled()
                 return encode(await self._door(request))
             case asked.Load():
                 return encode(self._load())

@@ -98,6 +98,11 @@ class Circle:
                 await self._changed.wait_for(lambda: self.closing or holds())
         return not self.closing and holds()
 
+    async def settled(self) -> None:
+        """Until this node has all that it owns by now, or a while has passed."""
+        if not self.is_ready:
+            await self.until(lambda: self.is_ready, PATIENCE / 2)
+
     async def same(self, number: int, *, ready: bool = False) -> Roster:
         """The roster of that number, when this node goes by it too; refused when it has passed, or does not come."""
 

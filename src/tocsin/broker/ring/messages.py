@@ -145,6 +145,52 @@ class Post(Struct, frozen=True, tag="P", array_like=True):
     frames: bytes
 
 
+class Asks(Struct, frozen=True, tag="ra", array_like=True):
+    """A notification that asks for replies, for the node that is to have their view; answered with the request that is
+    made of it there."""
+
+    number: int
+    now: Instant
+    principal: str | None
+    plane: str
+    frame: bytes
+
+
+class Has(Struct, frozen=True, tag="rh", array_like=True):
+    """Do you have that view?"""
+
+    number: int
+    view: str
+    ready: bool = False
+
+
+class Tell(Struct, frozen=True, tag="rt", array_like=True):
+    """What became of receivers, to the node that has the view: a message for its harvester."""
+
+    view: str
+    message: bytes
+
+
+class Replied(Struct, frozen=True, tag="rr", array_like=True):
+    """What a receiver said, in JSON, to the node that has the view."""
+
+    token: str
+    said: bytes
+
+
+class Question(Struct, frozen=True, tag="rq", array_like=True):
+    """What is asked for with that token?"""
+
+    token: str
+
+
+class Answered(Struct, frozen=True, array_like=True):
+    """Whether the view is there."""
+
+    there: bool
+    question: tuple[str, str, Instant] | None = None
+
+
 class Load(Struct, frozen=True, tag="l", array_like=True):
     """How much lies on you?"""
 
@@ -162,4 +208,23 @@ class Loaded(Struct, frozen=True, array_like=True):
     ready: bool = True
 
 
-Request = Machine | Relay | Change | Put | Gather | Declare | Known | Keep | Copies | Adopted | Forward | Post | Load
+Request = (
+    Machine
+    | Relay
+    | Change
+    | Put
+    | Gather
+    | Declare
+    | Known
+    | Keep
+    | Copies
+    | Adopted
+    | Forward
+    | Post
+    | Asks
+    | Has
+    | Tell
+    | Replied
+    | Question
+    | Load
+)

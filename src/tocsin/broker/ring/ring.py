@@ -9,6 +9,7 @@ from msgspec import Struct
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
@@ -16,8 +17,9 @@ from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, Unreachable, number_of
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
-from tocsin.broker.ring.placing import RING, Placing, is_of_ring
+from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
@@ -26,6 +28,7 @@ from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import PULL_POINTS
+from tocsin.flow.ring_addresses import RING
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
@@ -77,6 +80,7 @@ class Means(Struct, frozen=True):
     standing: StandingSubscriptions
     declarations: Declarations
     publishing: Publishing
+    harvests: Harvests
     deliverer: Deliverer
     judge: Any
     settled: Callable[[], Settled]
@@ -98,6 +102,7 @@ class Ring:
         self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
         self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
         self.relaying = Relaying(circle, asking, self.placing, publishing)
+        self.harvesting = Harvesting(circle, asking, self.relaying, publishing, means.harvests, now)
         self.copies = Copies(
             circle,
             asking,
@@ -133,6 +138,7 @@ class Ring:
             self.membership,
             self.placing,
             self.relaying,
+            self.harvesting,
             self._replicas,
             self._settling,
             self._declaring,
@@ -227,8 +233,18 @@ class Ring:
             return None
         return self.placing.change(subscription)
 
-    def relay(self, notifications: Sequence[Notification], principal: str | None) -> Awaitable[None] | None:
-        return self.relaying.relay(notifications, principal)
+    def relay(self, notifications: Sequence[Notification], principal: str | None) -> Awaitable[str | None] | None:
+        """Done with the view of one that asks for replies."""
+        if (parts := self.relaying.elsewhere(notifications)) is None:
+            return None
+        if notifications[0].reply is not None:
+            return self.harvesting.ask(parts, principal)
+        return self.relaying.spread(parts, principal)
+
+    @property
+    def views(self) -> Harvesting | None:
+        """None where there is nobody else."""
+        return None if self.harvesting.is_alone else self.harvesting
 
     def declare(self, what: Sequence[Declaration]) -> Awaitable[None] | None:
         return self._declaring.spread(what)
