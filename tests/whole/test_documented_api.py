@@ -162,7 +162,7 @@ def test_the_description_types_what_is_asked() -> None:
     assert described["components"]["securitySchemes"].keys() == {"basic", "bearer"}
     assert len(described["paths"]["/events"]["post"]["requestBody"]["content"]) == 3
     together = described["components"]["schemas"]["SubscribeRequest"]["properties"]["together"]
-    assert together["description"].startswith("CloudEvents only")
+    assert together["description"].startswith("How many may be in one batch")
 
 
 def test_every_setting_is_explained() -> None:

@@ -85,6 +85,7 @@ class DeliverySettings(Struct, frozen=True):
     breaker_cooldown: Duration = 30.0
     mode: Annotated[Literal["queue", "direct"], one_of("queue", "direct")] = "queue"
     lifetime: Annotated[float | None, optional(DURATION)] = None
+    longest_latency: Duration = 60.0
     end_after: Annotated[int | None, optional(whole(1))] = None
     consent: Annotated[Literal["off", "ask"], one_of("off", "ask")] = "off"
     consent_wait: Duration = 600.0
