@@ -34,7 +34,7 @@ from tocsin.broker.publishing.publishing import Duplicates, Publishing
 from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
-from tocsin.broker.reply.elsewhere import Elsewhere
+from tocsin.broker.reply.elsewhere import Elsewhere, KeptElsewhere
 from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
@@ -72,7 +72,14 @@ class _Sending:
     """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
     offers to it."""
 
-    def __init__(self, on: Foundation, spread: Spread, named: Named, elsewhere: Callable[[], Elsewhere | None]) -> None:
+    def __init__(
+        self,
+        on: Foundation,
+        spread: Spread,
+        named: Named,
+        elsewhere: Callable[[], Elsewhere | None],
+        kept: Callable[[], KeptElsewhere | None],
+    ) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
         self.key = key = world_key(settings.implicit.key_file, directory.store)
@@ -89,6 +96,7 @@ class _Sending:
             on.report,
             named,
             elsewhere,
+            kept,
         )
         self.deliverer = deliverer = Deliverer(
             network.http,
@@ -187,6 +195,7 @@ class Node:
             lambda each: None if ring is None else ring.spread(each),
             str if port is None else partial(named_at, identifier_of(port.name)),
             lambda: None if ring is None else ring.views,
+            lambda: None if ring is None else ring.view_copies,
         )
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing

@@ -54,4 +54,4 @@ def doors(gate: Gate) -> Application:
 
     if node.ring is None:
         return application
-    return views_door(node.ring, ring_door(node.ring, application, node.body_limit), node.body_limit)
+    return views_door(node.ring, application, ring_door(node.ring, application, node.body_limit), node.body_limit)

@@ -32,12 +32,13 @@ LOOK_SECONDS = 0.5  # between two looks at a view that is streamed from here
 _NAMED = re.compile(rf"{VIEWS}/([0-9a-f]{{16}}-[0-9a-f]{{32}})(/stream)?")
 
 
-def views_door(ring: Ring, application: Application, body_limit: int) -> Application:
-    """In front of the others: a view is not always where its name says that it was made."""
+def views_door(ring: Ring, application: Application, rest: Application, body_limit: int) -> Application:
+    """In front of the door for the `rest` of what has its place in a ring: a view is not always where its name says
+    that it was made."""
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or not scope["path"].startswith(VIEWS) or ring.harvesting.is_alone:
-            await application(scope, receive, send)
+            await rest(scope, receive, send)
             return
         try:
             if scope["path"] == VIEWS and scope["method"] == "GET":

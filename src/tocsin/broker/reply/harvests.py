@@ -7,7 +7,7 @@ the engine does not pass over the record, and a crash in between opens it again.
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,8 +15,9 @@ import msgspec
 from tocsin.broker.caller import Caller
 from tocsin.broker.journal import Arrival
 from tocsin.broker.reply.asking import Asking
-from tocsin.broker.reply.elsewhere import PART, Elsewhere, Question, Told, awaited
+from tocsin.broker.reply.elsewhere import PART, Elsewhere, KeptElsewhere, Question, Told, awaited
 from tocsin.broker.reply.family import Harvesters, tables_of
+from tocsin.broker.reply.inheritance import Rows, inherited
 from tocsin.broker.settings import ReplySettings
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import SECOND, Instant, MessageId, Node, SubscriptionId
@@ -27,12 +28,14 @@ from tocsin.model.replies import ReplyRequest, Token, is_proven, read_token, tok
 from tocsin.model.reply_types import reply_type
 from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.routing.machine import Expire
-from tocsin.routing.reply.harvester import Harvester
+from tocsin.routing.reply.harvester import HEAD, Harvester
 from tocsin.routing.reply.messages import (
     OWN,
+    Abandoned,
     Counted,
     Dropped,
     Forwarded,
+    Inherited,
     NotReached,
     Opened,
     Reached,
@@ -43,7 +46,7 @@ from tocsin.routing.reply.register import Register, Registered, register_of
 from tocsin.runtime.peers import Way
 from tocsin.runtime.runtime import Runtime
 from tocsin.store.database import Store
-from tocsin.store.machines import Letter
+from tocsin.store.machines import LATEST, Letter, Writing
 from tocsin.wire.answer import Answer
 
 MAILBOXES, SPREAD = "mailboxes", "dissemination"  # sources of forwarding, besides the engine
@@ -66,7 +69,8 @@ class Open(NamedTuple):
 
 
 class Harvests:
-    """`named` makes names of views by which all nodes of a ring find them, `elsewhere` are those at other nodes."""
+    """`named` makes names of views by which all nodes of a ring find them, `elsewhere` are those at other nodes, and
+    `copies` are those of this node's own there."""
 
     def __init__(
         self,
@@ -80,15 +84,26 @@ class Harvests:
         report: Callable[[str], None],
         named: Callable[[str], str] = str,
         elsewhere: Callable[[], Elsewhere | None] = lambda: None,
+        copies: Callable[[], KeptElsewhere | None] = lambda: None,
     ) -> None:
+        self._copies = copies
         self._base_url, self._node, self.now, self._elsewhere = base_url, node, now, elsewhere
         self._roots: set[str] = set()
         self.asking = Asking(base_url, key, settings, lambda: len(self._roots), named)
         self._retention = retention = round(settings.retention * SECOND)
         family = Harvesters(
-            base_url, self.find, self._changed, self._written, self._over, merging=settings.merge, retention=retention
+            base_url,
+            self.find,
+            self._changed,
+            self._written,
+            self._over,
+            self._wrote,
+            merging=settings.merge,
+            retention=retention,
         )
-        self.runtime = Runtime(family, tables_of(store), now, report, way)
+        tables = tables_of(store)
+        self.written_rows, self.changed_rows, self.read_row = tables.written, tables.changes, tables.read
+        self.runtime = Runtime(family, tables, now, report, way)
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.closing = False
         self._ahead: set[str] = set()  # views of records that are told of before they are on disk
@@ -207,6 +222,10 @@ class Harvests:
     def _open(self, notification: Notification, request: ReplyRequest, arrived: Arrival, mailboxes: Mailboxes) -> None:
         place, service = (arrived.offset, notification.index), notification.addressee
         own = self._gathered.pop(place, None)
+        if _is_left(notification) and (self.find(request.view) is not None or request.view in self._registered):
+            self._ahead.discard(request.view)
+            self._remember(place, Open(request.view, ""))
+            return
         pulled, all_of_them = (1, True) if arrived.pull_point is not None else mailboxes(notification)
         missing = bool(service) and own is not None and not own.receivers + pulled
         told = [Forwarded(0, (), True, f"@{service}", *place, service)] if service else []
@@ -253,10 +272,11 @@ class Harvests:
         told = Forwarded(own.receivers + pulled, (), own.complete and all_of_them, PART)
         self._remember_part(place, request)
         self._unwritten.setdefault(request.view, offset)
-        self._begin(self._tell_of_part(request, told, place))
+        self._begin(self._tell_of_part(request, told, place, again=_is_left(notification)))
 
-    async def _tell_of_part(self, request: ReplyRequest, told: Forwarded, place: Place) -> None:
-        if (elsewhere := self._elsewhere()) is not None and await elsewhere.tell(request.view, request.until, told):
+    async def _tell_of_part(self, request: ReplyRequest, told: Forwarded, place: Place, *, again: bool) -> None:
+        view, elsewhere = request.view, self._elsewhere()
+        if elsewhere is not None and await elsewhere.tell(view, request.until, told, again=again):
             here = msgspec.structs.replace(told, at=place[0], index=place[1])
             self._registering.append(Opened(request, forwarded=(here,)))
             self._flush_soon()
@@ -268,12 +288,47 @@ class Harvests:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def hear(self, view: str, message: Told) -> bool:
+    async def hear(self, view: str, message: Told, *, again: bool = False) -> bool:
         """Of receivers that another node of the ring has; whether the view is here. On disk when it returns."""
-        if (await self.known(view)) is None:
+        if (harvester := await self.known(view)) is None:
             return False
-        await self.runtime.take([self.letter(view, message)])
+        if not (again and any(each.source == PART for each in harvester.sources())):
+            await self.runtime.take([self.letter(view, message)])
+            await self._kept()
         return True
+
+    async def inherit(self, machines: Iterable[tuple[str, Rows]]) -> None:
+        """From a node that is no more: its views go on here, with all that was replied."""
+        for view, rows in inherited(machines):
+            opened = rows[HEAD].opened
+            if not opened.request.path and not await self.has(view):
+                self._roots.add(view)
+                await self.runtime.take([self.letter(view, Inherited(tuple(rows.items())))])
+
+    async def abandon(self) -> None:
+        """Other nodes of the ring go on with the views of this one."""
+        views = {each for each in (*self._registered, *self._parts, *self._roots) if is_named(each)}
+        for view in views:
+            self._registered.pop(view, None)
+            self._over(view)
+        views |= {each.view_id for each in self.all() if is_named(each.view_id)}
+        self._opening, self._registering = [], []
+        await self.runtime.take(
+            [
+                *(self.letter(view, Abandoned()) for view in views),
+                Letter(register_of(self._base_url), Expire(Instant(LATEST))),
+            ]
+        )
+
+    async def _kept(self) -> None:
+        """What is on disk is so at those who keep copies."""
+        copies = self._copies()
+        if copies is not None and (keeping := copies.kept()) is not None:
+            await keeping
+
+    def _wrote(self, writing: Writing) -> None:
+        if (copies := self._copies()) is not None:
+            copies.wrote(writing)
 
     async def has(self, view: str) -> bool:
         return view in self._registered or view in self._ahead or await self.known(view) is not None
@@ -446,6 +501,7 @@ class Harvests:
         match await self.runtime.take([self.letter(harvester.view_id, Replied(receiver, value))]):
             case [Counted()]:
                 self._replied.append(self._outcome(harvester, receiver, value))
+                await self._kept()
             case [Dropped("second")]:
                 raise Refusal("over", "this receiver has replied before; one reply counts")
             case _:
@@ -492,12 +548,26 @@ class Harvests:
     # What the runtime tells
 
     def _changed(self, view: str) -> None:
-        self._unwritten.pop(view, None)
+        if view in self._unwritten:
+            self._written((view,))
         self._pending.discard(view)
         self._wake(view)
 
     def _written(self, views: Iterable[str]) -> None:
-        """In the register."""
+        """On this disk; where copies are kept, theirs are waited for."""
+        copies = self._copies()
+        if copies is not None and (keeping := copies.kept()) is not None:
+            self._begin(self._written_later(keeping, tuple(views)))
+            return
+        for view in views:
+            self._unwritten.pop(view, None)
+
+    async def _written_later(self, keeping: Awaitable[None], views: Sequence[str]) -> None:
+        try:
+            await keeping
+        except Refusal:
+            self._written(views)
+            return
         for view in views:
             self._unwritten.pop(view, None)
 
@@ -519,6 +589,16 @@ def _unopened(node: str, opened: Opened) -> Harvester:
     made = Harvester(harvester_of(opened.request.view, node), {})
     made.step(opened, Instant(0))
     return made
+
+
+def is_named(view: str) -> bool:
+    """By its place in a ring; views of what notifiers spread are not."""
+    return "-" in view
+
+
+def _is_left(notification: Notification) -> bool:
+    """By a node that is no more, which may have told some of its receivers."""
+    return notification.way is not None and bool(notification.way.only)
 
 
 async def _told(elsewhere: Elsewhere, part: ReplyRequest, message: Told) -> None:

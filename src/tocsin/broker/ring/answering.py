@@ -38,6 +38,7 @@ class Answering:
         settling: Settling,
         declaring: Declaring,
         *,
+        view_replicas: Replicas,
         declarations: Declarations,
         publishing: Publishing,
         door: Door,
@@ -46,7 +47,7 @@ class Answering:
     ) -> None:
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
         self._harvesting, self._replicas, self._settling, self._declaring = harvesting, replicas, settling, declaring
-        self._declarations, self._publishing = declarations, publishing
+        self._view_replicas, self._declarations, self._publishing = view_replicas, declarations, publishing
         self._door, self._load, self._stored = door, load, stored
 
     async def answer(self, peer: str, body: bytes) -> bytes:
@@ -66,6 +67,12 @@ class Answering:
                 return encode(await self._harvesting.take(peer, request))
             case asked.Has():
                 return encode(await self._harvesting.has(request))
+            case asked.OfViews(request=asked.Keep(number) as keep):
+                await self._circle.same(number)
+                return encode(await self._view_replicas.keep(keep))
+            case asked.OfViews(request=asked.Copies(number, origin, first)):
+                await self._circle.same(number)
+                return encode(await asyncio.to_thread(self._view_replicas.copy, origin, first))
             case asked.Tell() | asked.Replied() | asked.Question():
                 return await self._harvesting.answer(request)
             case asked.Change(number, now, subscription):

@@ -126,13 +126,13 @@ class Harvesting:
 
     # What is said to a view at another node
 
-    async def tell(self, view: str, until: Instant, message: Told) -> bool:
+    async def tell(self, view: str, until: Instant, message: Told, *, again: bool = False) -> bool:
         said = MESSAGES.encode(message)
         while self._now() < until and not self._circle.closing:
             try:
-                if await self._harvests.hear(view, message):
+                if await self._harvests.hear(view, message, again=again):
                     return True
-                answer = await self._ask(view, Tell(view, said))
+                answer = await self._ask(view, Tell(view, said, again))
                 return answer is not None and answer.there
             except Refusal as refusal:
                 if refusal.reason != "overloaded":
@@ -159,8 +159,8 @@ class Harvesting:
     async def answer(self, request: Tell | Replied | QuestionOf) -> bytes:
         """To another node: by the view that is here, and never by way of a third."""
         match request:
-            case Tell(view, message):
-                return encode(Answered(await self._harvests.hear(view, MESSAGES.decode(message))))
+            case Tell(view, message, again):
+                return encode(Answered(await self._harvests.hear(view, MESSAGES.decode(message), again=again)))
             case Replied(token, said):
                 if await self._harvests.has(_view_of(token)):
                     await self._harvests.reply(NODE, token, msgspec.json.decode(said))

@@ -165,10 +165,12 @@ class Has(Struct, frozen=True, tag="rh", array_like=True):
 
 
 class Tell(Struct, frozen=True, tag="rt", array_like=True):
-    """What became of receivers, to the node that has the view: a message for its harvester."""
+    """What became of receivers, to the node that has the view: a message for its harvester. What is said `again`, by
+    one that goes on for another node, changes nothing that was told by that."""
 
     view: str
     message: bytes
+    again: bool = False
 
 
 class Replied(Struct, frozen=True, tag="rr", array_like=True):
@@ -189,6 +191,12 @@ class Answered(Struct, frozen=True, array_like=True):
 
     there: bool
     question: tuple[str, str, Instant] | None = None
+
+
+class OfViews(Struct, frozen=True, tag="rv", array_like=True):
+    """The same of what is kept of another node's views of replies, instead of its log."""
+
+    request: Keep | Copies
 
 
 class Load(Struct, frozen=True, tag="l", array_like=True):
@@ -226,5 +234,6 @@ Request = (
     | Tell
     | Replied
     | Question
+    | OfViews
     | Load
 )

@@ -24,6 +24,7 @@ from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
+from tocsin.broker.ring.view_copies import ViewCopies
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
@@ -112,10 +113,23 @@ class Ring:
             lambda: [each for each in standing.all() if is_of_ring(each)],
             now,
         )
-        self._replicas = Replicas(means.places.data / "replicas")
+        harvests = means.harvests
+        self.view_copies = ViewCopies(circle, asking, self.copies, harvests.written_rows, harvests.changed_rows)
+        view_replicas = Replicas(means.places.data / "view_replicas")
+        self._replicas = Replicas(means.places.data / "replicas", view_replicas)
+        self._view_replicas = view_replicas
         known = declarations.known
         adoption = Adoption(
-            circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
+            circle,
+            asking,
+            self.placing,
+            publishing,
+            self._replicas,
+            means.base_url,
+            means.judge,
+            known,
+            view_replicas,
+            harvests,
         )
         self._settling = Settling(
             store,
@@ -142,6 +156,7 @@ class Ring:
             self._replicas,
             self._settling,
             self._declaring,
+            view_replicas=view_replicas,
             declarations=declarations,
             publishing=publishing,
             door=lambda request: self.door(request),
@@ -168,7 +183,7 @@ class Ring:
             self._settling.chosen(machine.roster)
         else:
             self.membership.post(said.Found() if join is None else said.Enter(join))
-        works = (self._settling.run(), self._settling.release(), self._sweep())
+        works = (self._settling.run(), self._settling.release(), self._sweep(), self.view_copies.run())
         self._tasks = [asyncio.create_task(each) for each in works]
 
     async def leave(self) -> None:
@@ -188,6 +203,7 @@ class Ring:
         await self.copies.close()
         await self.membership.close()
         await self._replicas.close()
+        await self._view_replicas.close()
 
     async def _sweep(self) -> None:
         while True:
@@ -214,6 +230,7 @@ class Ring:
                 self._means.report(f"this node is not let into the ring: {why}")
 
     async def _enter_again(self, roster: Roster) -> None:
+        await self._means.harvests.abandon()
         await self._settling.put_out()
         for each in roster.members:
             self.membership.post(said.Enter(each.address))
