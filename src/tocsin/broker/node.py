@@ -36,6 +36,7 @@ from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.reply.elsewhere import Elsewhere, KeptElsewhere
 from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.replying import Replying
 from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
 from tocsin.broker.ring.copies import Settled
@@ -109,8 +110,9 @@ class _Sending:
             together=lambda subscription: consumers.together(subscription),
             max_latency=lambda subscription: consumers.max_latency(subscription),
             dress=lambda delivery: prove(key, delivery, now()) if delivery.to.node else consumers.dress(delivery),
-            heard=harvests.answered,
+            heard=lambda delivery, answer: replying.answered(delivery, answer),
         )
+        self.replying = replying = Replying(harvests, elsewhere)
         self.engine = engine = _engine(on, deliverer, harvests)
         suspended = [each.id for each in current if each.state == "suspended"]
         self.failures = FilterFailures(settings.limits.filter_failures, suspended)
@@ -199,7 +201,7 @@ class Node:
         )
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
-        self.harvests = sending.harvests
+        self.harvests, self.replying = sending.harvests, sending.replying
         self.views = Views(self.harvests)
 
         asked = _Subscribing(
@@ -298,6 +300,7 @@ class Node:
             self.declarations,
             self.publishing,
             self.harvests,
+            self.replying,
             self.deliverer,
             self.judges.aside,
             lambda: _settled(engine),

@@ -15,7 +15,7 @@ import msgspec
 from tocsin.broker.caller import Caller
 from tocsin.broker.journal import Arrival
 from tocsin.broker.reply.asking import Asking
-from tocsin.broker.reply.elsewhere import PART, Elsewhere, KeptElsewhere, Question, Told, awaited
+from tocsin.broker.reply.elsewhere import PART, Elsewhere, KeptElsewhere, Told, awaited
 from tocsin.broker.reply.family import Harvesters, tables_of
 from tocsin.broker.reply.inheritance import Rows, inherited
 from tocsin.broker.settings import ReplySettings
@@ -24,22 +24,18 @@ from tocsin.model.identity import SECOND, Instant, MessageId, Node, Subscription
 from tocsin.model.notification import Notification
 from tocsin.model.records import Position
 from tocsin.model.refusal import Refusal
-from tocsin.model.replies import ReplyRequest, Token, is_proven, read_token, token_of
-from tocsin.model.reply_types import reply_type
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.routing.machine import Expire
 from tocsin.routing.reply.harvester import HEAD, Harvester
 from tocsin.routing.reply.messages import (
     OWN,
     Abandoned,
-    Counted,
-    Dropped,
     Forwarded,
     Inherited,
     NotReached,
     Opened,
     Reached,
-    Replied,
     harvester_of,
 )
 from tocsin.routing.reply.register import Register, Registered, register_of
@@ -47,7 +43,6 @@ from tocsin.runtime.peers import Way
 from tocsin.runtime.runtime import Runtime
 from tocsin.store.database import Store
 from tocsin.store.machines import LATEST, Letter, Writing
-from tocsin.wire.answer import Answer
 
 MAILBOXES, SPREAD = "mailboxes", "dissemination"  # sources of forwarding, besides the engine
 FORGET_SECONDS = 60.0
@@ -272,7 +267,7 @@ class Harvests:
         told = Forwarded(own.receivers + pulled, (), own.complete and all_of_them, PART)
         self._remember_part(place, request)
         self._unwritten.setdefault(request.view, offset)
-        self._begin(self._tell_of_part(request, told, place, again=_is_left(notification)))
+        self.begin_work(self._tell_of_part(request, told, place, again=_is_left(notification)))
 
     async def _tell_of_part(self, request: ReplyRequest, told: Forwarded, place: Place, *, again: bool) -> None:
         view, elsewhere = request.view, self._elsewhere()
@@ -283,7 +278,7 @@ class Harvests:
         else:
             self._over(request.view)
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def begin_work(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -294,7 +289,7 @@ class Harvests:
             return False
         if not (again and any(each.source == PART for each in harvester.sources())):
             await self.runtime.take([self.letter(view, message)])
-            await self._kept()
+            await self.kept()
         return True
 
     async def inherit(self, machines: Iterable[tuple[str, Rows]]) -> None:
@@ -320,7 +315,7 @@ class Harvests:
             ]
         )
 
-    async def _kept(self) -> None:
+    async def kept(self) -> None:
         """What is on disk is so at those who keep copies."""
         copies = self._copies()
         if copies is not None and (keeping := copies.kept()) is not None:
@@ -429,94 +424,20 @@ class Harvests:
             self._open_now(found.view)
             self.runtime.post(harvester_of(found.view, self._base_url), message)
         elif (elsewhere := self._elsewhere()) is not None:
-            self._begin(_told(elsewhere, found.part, message))
-
-    def answered(self, delivery: Delivery, answer: Answer) -> None:
-        """A consumer may reply in its answer: a JSON object whose member `reply` is the value."""
-        found = self.by_place.get((delivery.at.offset, delivery.index))
-        if found is not None and b'"reply"' in answer.body:
-            receiver = found.receiver or delivery.match.subscription
-            if found.part is None:
-                self._begin(self._reply_in_answer(found.view, receiver, answer.body))
-            else:
-                self._begin(self._reply_elsewhere(token_of(found.part, receiver), answer.body))
+            self.begin_work(_told(elsewhere, found.part, message))
 
     def first_unwritten(self) -> int | None:
         """The first record whose harvester is not on disk: until then it is to be matched again after a crash."""
         return next(iter(self._unwritten.values()), None)
 
+    def count(self, harvester: Harvester, receiver: str, value: str) -> None:
+        """A reply that counts, for the history."""
+        self._replied.append(self._outcome(harvester, receiver, value))
+
     def take_replied(self) -> list[Outcome]:
         """What was replied since, for the history."""
         replied, self._replied = self._replied, []
         return replied
-
-    # What receivers do
-
-    async def question(self, caller: Caller, token: str) -> Question:
-        """What is asked for with that token."""
-        caller.anybody()
-        if (elsewhere := await self._is_elsewhere(token)) is not None:
-            if (found := await elsewhere.question(token)) is None:
-                raise is_over()
-            return found
-        harvester, _ = await self._proven(token)
-        assert harvester.head is not None
-        opened = harvester.head.opened
-        return opened.request.type, opened.topic, opened.request.until
-
-    async def reply(self, caller: Caller, token: str, said: object) -> None:
-        """Counted when this returns. Who has the token may: it was given to one receiver, for one reply."""
-        caller.anybody()
-        if (elsewhere := await self._is_elsewhere(token)) is not None:
-            if not await elsewhere.reply(token, said):
-                raise is_over()
-            return
-        harvester, receiver = await self._proven(token)
-        assert harvester.head is not None
-        await self._reply(harvester, receiver, reply_type(harvester.head.opened.request.type).value_of(said))
-
-    async def _reply_in_answer(self, view: str, receiver: str, body: bytes) -> None:
-        """Nobody waits for what comes of it."""
-        harvester = await self.known(view)
-        if harvester is None or harvester.head is None:
-            return
-        with contextlib.suppress(msgspec.DecodeError, Refusal):
-            said = _decode_reply(body)
-            if "reply" in said:
-                value = reply_type(harvester.head.opened.request.type).value_of(said["reply"])
-                await self._reply(harvester, receiver, value)
-
-    async def _reply_elsewhere(self, token: str, body: bytes) -> None:
-        with contextlib.suppress(msgspec.DecodeError, Refusal):
-            said = _decode_reply(body)
-            if "reply" in said and (elsewhere := self._elsewhere()) is not None:
-                await elsewhere.reply(token, said["reply"])
-
-    async def _is_elsewhere(self, text: str) -> Elsewhere | None:
-        """Who is asked with that token instead; whether it is proven is told where the view is."""
-        token, elsewhere = read_token(text), self._elsewhere()
-        return None if token is None or elsewhere is None or await self.has(token.view) else elsewhere
-
-    async def _reply(self, harvester: Harvester, receiver: str, value: str) -> None:
-        match await self.runtime.take([self.letter(harvester.view_id, Replied(receiver, value))]):
-            case [Counted()]:
-                self._replied.append(self._outcome(harvester, receiver, value))
-                await self._kept()
-            case [Dropped("second")]:
-                raise Refusal("over", "this receiver has replied before; one reply counts")
-            case _:
-                raise is_over()
-
-    async def _proven(self, text: str) -> tuple[Harvester, str]:
-        token: Token | None = read_token(text)
-        if token is None:
-            raise Refusal("unknown-name", f"{text[:80]!r} is no token of a notification that asks for a reply")
-        harvester = await self.known(token.view)
-        if harvester is None or harvester.head is None:
-            raise is_over()
-        if not is_proven(token, harvester.head.opened.request.secret):
-            raise Refusal("not-proven", "this token was not made here; reply with the one of the notification")
-        return harvester, token.receiver
 
     def _outcome(self, harvester: Harvester, receiver: str, value: str) -> Outcome:
         opened = harvester.head.opened if harvester.head is not None else None
@@ -557,7 +478,7 @@ class Harvests:
         """On this disk; where copies are kept, theirs are waited for."""
         copies = self._copies()
         if copies is not None and (keeping := copies.kept()) is not None:
-            self._begin(self._written_later(keeping, tuple(views)))
+            self.begin_work(self._written_later(keeping, tuple(views)))
             return
         for view in views:
             self._unwritten.pop(view, None)

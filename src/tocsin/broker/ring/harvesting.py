@@ -12,6 +12,7 @@ from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.reply.elsewhere import Question, Told
 from tocsin.broker.reply.family import MESSAGES
 from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.replying import Replying
 from tocsin.broker.ring.asking import Asking, encode
 from tocsin.broker.ring.circle import Circle, number_of
 from tocsin.broker.ring.messages import Answered, Asks, Has, Replied, Request, Tell
@@ -38,10 +39,11 @@ class Harvesting:
         relaying: Relaying,
         publishing: Publishing,
         harvests: Harvests,
+        replying: Replying,
         now: Callable[[], Instant],
     ) -> None:
         self._circle, self._asking, self._relaying = circle, asking, relaying
-        self._publishing, self._harvests, self._now = publishing, harvests, now
+        self._publishing, self._harvests, self._replying, self._now = publishing, harvests, replying, now
 
     @property
     def is_alone(self) -> bool:
@@ -163,11 +165,11 @@ class Harvesting:
                 return encode(Answered(await self._harvests.hear(view, MESSAGES.decode(message), again=again)))
             case Replied(token, said):
                 if await self._harvests.has(_view_of(token)):
-                    await self._harvests.reply(NODE, token, msgspec.json.decode(said))
+                    await self._replying.reply(NODE, token, msgspec.json.decode(said))
                     return encode(Answered(True))
             case QuestionOf(token):
                 if await self._harvests.has(_view_of(token)):
-                    return encode(Answered(True, await self._harvests.question(NODE, token)))
+                    return encode(Answered(True, await self._replying.question(NODE, token)))
         return encode(Answered(False))
 
 

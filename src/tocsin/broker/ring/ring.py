@@ -10,6 +10,7 @@ from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.replying import Replying
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
@@ -82,6 +83,7 @@ class Means(Struct, frozen=True):
     declarations: Declarations
     publishing: Publishing
     harvests: Harvests
+    replying: Replying
     deliverer: Deliverer
     judge: Any
     settled: Callable[[], Settled]
@@ -103,7 +105,7 @@ class Ring:
         self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
         self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
         self.relaying = Relaying(circle, asking, self.placing, publishing)
-        self.harvesting = Harvesting(circle, asking, self.relaying, publishing, means.harvests, now)
+        self.harvesting = Harvesting(circle, asking, self.relaying, publishing, means.harvests, means.replying, now)
         self.copies = Copies(
             circle,
             asking,

@@ -21,6 +21,7 @@ MOST_RECENT = 16 << 20  # bytes of changes; who is further behind is begun with 
 MOST_BYTES = 1 << 20  # in one request
 MOST_KEPT = 64 << 20  # bytes of changes at one who keeps them, after which it is begun again
 _encode = msgspec.msgpack.Encoder().encode
+_NOTHING = _encode(())
 _decode: Callable[[bytes], list[RowBytes]] = msgspec.msgpack.Decoder(list[RowBytes]).decode
 
 
@@ -65,7 +66,9 @@ class ViewCopies:
     def wrote(self, writing: Writing) -> None:
         if not (writing.rows or writing.ended):
             return
-        payload = _encode(self._changes(writing)) if self._copies.is_needed else b"\x90"
+        if not self._copies.is_needed:  # who keeps some later begins with all of it
+            self._keepers.clear()
+        payload = _encode(self._changes(writing)) if self._copies.is_needed else _NOTHING
         self._recent.append(payload)
         self._recent_bytes += len(payload)
         self._end += 1

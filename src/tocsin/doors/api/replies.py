@@ -102,9 +102,9 @@ async def terminate_view(
 
 @replies.get("/{token}", says="What is asked of the receiver of a notification", public=True)
 async def get_question(node: Node, caller: Caller, token: Token) -> d.QuestionDocument:
-    return d.QuestionDocument.of(*await node.harvests.question(caller, token))
+    return d.QuestionDocument.of(*await node.replying.question(caller, token))
 
 
 @replies.post("/{token}", says="Reply to a notification, once", status=204, public=True)
 async def reply(node: Node, caller: Caller, token: Token, said: d.ReplyRequestDocument) -> None:
-    await node.harvests.reply(caller, token, said.value)
+    await node.replying.reply(caller, token, said.value)
