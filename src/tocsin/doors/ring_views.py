@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import uuid
 from collections.abc import AsyncIterator
 
 import msgspec
@@ -18,7 +19,6 @@ from tocsin.routing.ring.roster import Member
 from tocsin.wire.asgi import (
     Application,
     Disconnected,
-    Message,
     Receive,
     Scope,
     Send,
@@ -37,13 +37,11 @@ def views_door(ring: Ring, application: Application, rest: Application, body_lim
     that it was made."""
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(VIEWS) or ring.harvesting.is_alone:
+        if scope["type"] != "http" or not scope["path"].startswith(VIEWS) or not (ring.has_doors and ring.has_others):
             await rest(scope, receive, send)
             return
         try:
-            if scope["path"] == VIEWS and scope["method"] == "GET":
-                await _list(ring, application, scope, receive, send)
-            elif (found := _NAMED.fullmatch(scope["path"])) is None:
+            if (found := _NAMED.fullmatch(scope["path"])) is None:
                 await application(scope, receive, send)
             else:
                 home = await ring.harvesting.home(found[1])
@@ -62,7 +60,8 @@ async def _request(scope: Scope, receive: Receive, body_limit: int) -> Forward:
     headers = tuple((name, value) for name, value in scope["headers"] if name != b"content-encoding")
     client, scheme = scope.get("client"), scope.get("scheme", "http")
     come = str(client[0]) if client else ""
-    return Forward(scope["method"], scope["path"], scope["query_string"], headers, body, come, scheme)
+    ticket = uuid.uuid4().hex
+    return Forward(scope["method"], scope["path"], scope["query_string"], headers, body, come, scheme, ticket=ticket)
 
 
 def _passed_on(ring: Ring, home: Member, found: re.Match[str], body_limit: int) -> Application:
@@ -97,36 +96,3 @@ async def _changes(ring: Ring, view: str, request: Forward, first: Forwarded) ->
         if home is None:  # whoever watches comes again, and is shown it here
             return
         answer = await ring.forward(home, request, FORWARD_SECONDS)
-
-
-async def _list(ring: Ring, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
-    """Those of all nodes, as each shows them to the caller."""
-    request, mine = await _request(scope, receive, 0), _Answer()
-    await application(scope, _nothing, mine.send)
-    if mine.status == 200:
-        others = (ring.forward(each, request, FORWARD_SECONDS) for each in ring.circle.others())
-        answers = await while_connected(receive, asyncio.wait_for(asyncio.gather(*others), FORWARD_SECONDS))
-        page = msgspec.json.decode(mine.body)
-        for each in answers:
-            page["items"] += msgspec.json.decode(each.body)["items"] if each.status == 200 else ()
-        mine.body = msgspec.json.encode(page)
-    headers = [pair for pair in mine.headers if pair[0].lower() != b"content-length"]
-    await send({"type": "http.response.start", "status": mine.status, "headers": headers})
-    await send({"type": "http.response.body", "body": mine.body})
-
-
-async def _nothing() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}
-
-
-class _Answer:
-    """What another door answered."""
-
-    def __init__(self) -> None:
-        self.status, self.headers, self.body = 500, list[tuple[bytes, bytes]](), b""
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status, self.headers = message["status"], list(message.get("headers", ()))
-        elif message["type"] == "http.response.body":
-            self.body += message.get("body", b"")

@@ -39,6 +39,7 @@ from tocsin.routing.reply.messages import (
     harvester_of,
 )
 from tocsin.routing.reply.register import Register, Registered, register_of
+from tocsin.routing.ring.identifiers import is_named
 from tocsin.runtime.peers import Way
 from tocsin.runtime.runtime import Runtime
 from tocsin.store.database import Store
@@ -510,11 +511,6 @@ def _unopened(node: str, opened: Opened) -> Harvester:
     made = Harvester(harvester_of(opened.request.view, node), {})
     made.step(opened, Instant(0))
     return made
-
-
-def is_named(view: str) -> bool:
-    """By its place in a ring; views of what notifiers spread are not."""
-    return "-" in view
 
 
 def _is_left(notification: Notification) -> bool:

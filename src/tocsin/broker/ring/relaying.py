@@ -8,6 +8,7 @@ from typing import NamedTuple
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, number_of
+from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.messages import Relay
 from tocsin.broker.ring.placing import Placing
 from tocsin.mediation.between_nodes import frame_of, framed, ring_door
@@ -87,8 +88,16 @@ class _Lane:
 
 
 class Relaying:
-    def __init__(self, circle: Circle, asking: Asking, placing: Placing, publishing: Publishing) -> None:
+    def __init__(
+        self,
+        circle: Circle,
+        asking: Asking,
+        placing: Placing,
+        publishing: Publishing,
+        gathering: Gathering | None = None,
+    ) -> None:
         self._circle, self._asking, self._placing, self._publishing = circle, asking, placing, publishing
+        self._gathering = gathering
         self._lanes: dict[str, _Lane] = {}
         self.relayed = self.taken = 0
 
@@ -103,6 +112,14 @@ class Relaying:
             return None
         return parts
 
+    async def spread(self, parts: list[Part], principal: str | None) -> None:
+        """Each with others of its topic, where they wait for one another."""
+        if self._gathering is not None:
+            turn = self._gathering.turn
+            turns = (turn((each.plane, each.key), len(each.notification.payload.data)) for each in parts)
+            await asyncio.gather(*turns)
+        await self._spread(parts, principal)
+
     async def take(self, by: str, asked: Relay) -> None:
         """From another node, for what belongs here."""
         await self._circle.same(asked.number, ready=True)
@@ -115,7 +132,7 @@ class Relaying:
             return [Part(notification, EVERY_PLANE, keys[0][1])]
         return [Part(notification, plane, key) for plane, key in keys]
 
-    async def spread(self, parts: list[Part], principal: str | None) -> None:
+    async def _spread(self, parts: list[Part], principal: str | None) -> None:
         left = dict(enumerate(parts))
 
         async def attempt(roster: Roster) -> None:
