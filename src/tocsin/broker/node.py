@@ -4,6 +4,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -33,6 +34,7 @@ from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.replying import Replying
 from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
 from tocsin.broker.ring.commons import Table
@@ -60,7 +62,7 @@ from tocsin.matching.index.combination import MANY as MANY_TERMS
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
-from tocsin.routing.ring.identifiers import is_named
+from tocsin.routing.ring.identifiers import identifier_of, is_named, named_at
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
@@ -71,12 +73,13 @@ class _Sending:
     """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
     offers to it."""
 
-    def __init__(self, on: Foundation, ring: Callable[[], Ring | None]) -> None:
+    def __init__(self, on: Foundation, ring: Callable[[], Ring | None], named: Callable[[str], str]) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
         self.key = key = world_key(settings.implicit.key_file, directory.store)
         link = Link(network.to_peers, key, now)
         way = Way(link, network.patience, settings.reply.longest)
+        elsewhere = lambda: None if (there := ring()) is None else there.views  # noqa: E731
         self.harvests = harvests = Harvests(
             base_url,
             directory.journal.node,
@@ -86,6 +89,9 @@ class _Sending:
             way,
             now,
             on.report,
+            named,
+            elsewhere,
+            lambda: None if (there := ring()) is None else there.view_copies,
         )
         self.deliverer = deliverer = Deliverer(
             network.http,
@@ -98,8 +104,9 @@ class _Sending:
             together=lambda subscription: consumers.together(subscription),
             max_latency=lambda subscription: consumers.max_latency(subscription),
             dress=lambda delivery: prove(key, delivery, now()) if delivery.to.node else consumers.dress(delivery),
-            heard=harvests.answered,
+            heard=lambda delivery, answer: replying.answered(delivery, answer),
         )
+        self.replying = replying = Replying(harvests, elsewhere)
         self.engine = engine = _engine(on, deliverer, harvests)
         suspended = [each.id for each in current if each.state == "suspended"]
         self.failures = FilterFailures(settings.limits.filter_failures, suspended)
@@ -211,10 +218,11 @@ class Node:
         self.store, self.journal = store, journal = on.directory.store, on.directory.journal
         reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
 
-        sending = _Sending(on, lambda: ring)
+        named = str if port is None else partial(named_at, identifier_of(port.name))
+        sending = _Sending(on, lambda: ring, named)
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
-        self.harvests = sending.harvests
+        self.harvests, self.replying = sending.harvests, sending.replying
         self.views = Views(self.harvests)
 
         asked = _Subscribing(on, sending, lambda: ring)
@@ -318,6 +326,8 @@ class Node:
             self.standing,
             self.declarations,
             self.publishing,
+            self.harvests,
+            self.replying,
             self.deliverer,
             self.mailboxes,
             self.pull_points,

@@ -7,6 +7,7 @@ from tocsin.doors.notifiers import PATH as NOTIFIERS
 from tocsin.doors.notifiers import NotifierDoor
 from tocsin.doors.peers import PeerDoor
 from tocsin.doors.ring import ring_door
+from tocsin.doors.ring_views import views_door
 from tocsin.doors.soap import SoapDoor
 from tocsin.doors.wsdl import description
 from tocsin.mediation.topics import PUBLISH_DOOR
@@ -51,4 +52,6 @@ def doors(gate: Gate) -> Application:
         except Disconnected:
             return
 
-    return application if node.ring is None else ring_door(node.ring, application, node.body_limit)
+    if node.ring is None:
+        return application
+    return views_door(node.ring, application, ring_door(node.ring, application, node.body_limit), node.body_limit)

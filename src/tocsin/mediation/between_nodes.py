@@ -15,7 +15,7 @@ from tocsin.model.notification import EVERY_PLANE, Notification, Way
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.replies import ReplyRequest
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Subscription, neighbour_of
 
 NAME = "node"
 MEDIA_TYPE = "application/vnd.tocsin.notifications"
@@ -90,10 +90,12 @@ def with_reply(frame: bytes | memoryview, request: ReplyRequest) -> bytes:
 
 
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
-    """What it says of replies is what another node may know."""
-    del subscription, base_url
+    """What it says of replies is what another node may know. A pull point that has its home at another node of the
+    ring is told where to reply by who tells it, as any receiver."""
+    del base_url
     if notification.reply is not None:
-        notification = replace(notification, reply=notification.reply.for_neighbour())
+        is_neighbour = neighbour_of(subscription) is not None
+        notification = replace(notification, reply=notification.reply.for_neighbour() if is_neighbour else None)
     return _HEADERS, framed((_encode(notification),))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.routing.machine import Effect, Machine, Report
-from tocsin.store.machines import Letter
+from tocsin.store.machines import Letter, Writing
 
 M = TypeVar("M", bound=Machine[Any])
 
@@ -61,6 +61,10 @@ class Family(ABC, Generic[M]):
     def not_here(self, machine: str) -> str:
         """What another node hears that asks a machine which this node has not."""
         return f"there is no {machine!r} of {self.title} at this node"
+
+    def wrote(self, writing: Writing) -> None:
+        """It is on disk, before anything else is said of it."""
+        del writing
 
     def reported(self, what: Any) -> None:
         """It is on disk."""

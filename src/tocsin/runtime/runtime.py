@@ -231,6 +231,8 @@ class Runtime(Generic[M]):
         return await asyncio.to_thread(self._tables.known, ids) if ids else set()
 
     def _done(self, turn: Turn, handled: int) -> None:
+        if turn.writing:
+            self._family.wrote(turn.writing)
         for _ in range(handled):
             self._local.popleft()
         self._local += turn.local

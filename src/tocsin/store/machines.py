@@ -32,6 +32,7 @@ CREATE INDEX machine_outbox_lane ON machine_outbox (family, peer, lane, seq)
 _pack = msgspec.msgpack.Encoder().encode
 _unpack: Callable[[bytes], tuple[str, Raw]] = msgspec.msgpack.Decoder(tuple[str, Raw]).decode
 LATEST = 2**63 - 1
+RowBytes = tuple[str, str | None, bytes | None]  # machine, key and row; without a key the machine is no more
 
 
 class Codec:
@@ -187,6 +188,20 @@ class MachineTables:
         for machine, key, body in self._connection.rows(query, (self.family,)):
             found[machine][key] = self._rows.decode(body)
         return found
+
+    def written(self) -> list[RowBytes]:
+        """All that is remembered, as it is on disk."""
+        query = "SELECT machine, key, body FROM machine_row WHERE family = ?"
+        return [tuple(row) for row in self._connection.rows(query, (self.family,))]
+
+    def changes(self, writing: Writing) -> list[RowBytes]:
+        """What a writing changed of that."""
+        ended: list[RowBytes] = [(name, None, None) for name in writing.ended]
+        rows = writing.rows.items()
+        return ended + [(*place, None if row is None else self._rows.encode(row)) for place, row in rows]
+
+    def read(self, body: bytes) -> Any:
+        return self._rows.decode(body)
 
     def open_letters(self) -> list[Letter]:
         """Those that were not handled, as they came."""

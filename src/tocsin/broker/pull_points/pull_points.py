@@ -6,9 +6,9 @@ from typing import Protocol
 from tocsin.broker.caller import NODE, Caller
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.ring.messages import Looked
-from tocsin.broker.ring.placing import original
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
+from tocsin.flow.ring_addresses import original
 from tocsin.mediation.operations import CreatePullPoint, Held, Pulled, Renew, Subscribe
 from tocsin.model.filters import NOTHING
 from tocsin.model.identity import SECOND, Instant, after

@@ -14,6 +14,7 @@ from tocsin.broker.ring.asking import decode_request, encode, unknown
 from tocsin.broker.ring.circle import Circle
 from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import Placing
 from tocsin.broker.ring.relaying import Relaying
@@ -41,11 +42,13 @@ class Answering:
         membership: Membership,
         placing: Placing,
         relaying: Relaying,
+        harvesting: Harvesting,
         replicas: Replicas,
         settling: Settling,
         declaring: Declaring,
         commons: Commons,
         *,
+        view_replicas: Replicas,
         declarations: Declarations,
         publishing: Publishing,
         points: PullPoints,
@@ -57,6 +60,7 @@ class Answering:
         heard: Callable[[str, str, bool], None],
     ) -> None:
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
+        self._harvesting, self._view_replicas = harvesting, view_replicas
         self._replicas, self._settling, self._declaring, self._commons = replicas, settling, declaring, commons
         self._declarations, self._publishing = declarations, publishing
         self._points, self._door, self._load, self._stored = points, door, load, stored
@@ -76,6 +80,18 @@ class Answering:
                 return await self._membership.answer(question)
             case asked.Relay():
                 await self._relaying.take(peer, request)
+            case asked.Asks():
+                return encode(await self._harvesting.take(peer, request))
+            case asked.Has():
+                return encode(await self._harvesting.has(request))
+            case asked.OfViews(request=asked.Keep(number) as keep):
+                await self._circle.same(number)
+                return encode(await self._view_replicas.keep(keep))
+            case asked.OfViews(request=asked.Copies(number, origin, first)):
+                await self._circle.same(number)
+                return encode(await asyncio.to_thread(self._view_replicas.copy, origin, first))
+            case asked.Tell() | asked.Replied() | asked.Question():
+                return await self._harvesting.answer(request)
             case asked.Change(number, now, subscription):
                 roster = await self._circle.same(number, ready=True)
                 await self._placing.change_here(roster, self._placing.on_clock(subscription, now))

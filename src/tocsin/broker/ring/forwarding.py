@@ -30,7 +30,7 @@ class Forwarding:
 
     async def forward(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded:
         try:
-            return await self._asking.ask(to, request, asked.Forwarded, seconds)
+            return await self._asking.ask_while_wanted(to, request, asked.Forwarded, seconds, request.ticket)
         except Unreachable as problem:
             raise Refusal("overloaded", f"{problem}; try again a little later") from None
 

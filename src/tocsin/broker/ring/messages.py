@@ -228,6 +228,60 @@ class Seen(Struct, frozen=True, tag="t", array_like=True):
     """On which topics was anything published?"""
 
 
+class Asks(Struct, frozen=True, tag="ra", array_like=True):
+    """A notification that asks for replies, for the node that is to have their view; answered with the request that is
+    made of it there."""
+
+    number: int
+    now: Instant
+    principal: str | None
+    plane: str
+    frame: bytes
+
+
+class Has(Struct, frozen=True, tag="rh", array_like=True):
+    """Do you have that view?"""
+
+    number: int
+    view: str
+    ready: bool = False
+
+
+class Tell(Struct, frozen=True, tag="rt", array_like=True):
+    """What became of receivers, to the node that has the view: a message for its harvester. What is said `again`, by
+    one that goes on for another node, changes nothing that was told by that."""
+
+    view: str
+    message: bytes
+    again: bool = False
+
+
+class Replied(Struct, frozen=True, tag="rr", array_like=True):
+    """What a receiver said, in JSON, to the node that has the view."""
+
+    token: str
+    said: bytes
+
+
+class Question(Struct, frozen=True, tag="rq", array_like=True):
+    """What is asked for with that token?"""
+
+    token: str
+
+
+class Answered(Struct, frozen=True, array_like=True):
+    """Whether the view is there."""
+
+    there: bool
+    question: tuple[str, str, Instant] | None = None
+
+
+class OfViews(Struct, frozen=True, tag="rv", array_like=True):
+    """The same of what is kept of another node's views of replies, instead of its log."""
+
+    request: Keep | Copies
+
+
 class Load(Struct, frozen=True, tag="l", array_like=True):
     """How much lies on you?"""
 
@@ -268,5 +322,11 @@ Request = (
     | Wants
     | Current
     | Seen
+    | Asks
+    | Has
+    | Tell
+    | Replied
+    | Question
+    | OfViews
     | Load
 )

@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
-import msgspec
 from msgspec.structs import replace
 
 from tocsin.broker.journal import Journal
@@ -19,12 +18,12 @@ from tocsin.broker.ring.circle import Circle, number_of
 from tocsin.broker.ring.messages import Change, Gathered, Put
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.flow.addressing import PULL_POINTS, pulled_by
+from tocsin.flow.ring_addresses import original, sent_to
 from tocsin.matching.catalogue import Catalogue
-from tocsin.mediation import between_nodes
 from tocsin.model.filters import NOTHING, Filter
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.subscription import Endpoint, Form, Subscription, neighbour_of, notifier_of
+from tocsin.model.subscription import Subscription, neighbour_of, notifier_of
 from tocsin.routing.ring.identifiers import SIZE, named_at, place_of_name, within
 from tocsin.routing.ring.keys import keys_of, place_of
 from tocsin.routing.ring.roster import Member, Roster
@@ -32,10 +31,7 @@ from tocsin.routing.ring.spans import Span
 
 PAGE = 500  # subscriptions in one message
 TOGETHER = 500  # notifications for a pull point in one request
-RING = "ring:"  # an address of the ring, wherever that is
 SAME_CLOCK = SECOND  # clocks that differ by less are taken as one
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[Endpoint | None, Form]).decode
 SPANS = 200_000  # that are remembered
 
 
@@ -160,9 +156,7 @@ class Placing:
         point, asked = pulled_by(original(subscription)), original(subscription)
         if point is None or self._circle.is_mine(place_of_name(point)):
             return asked
-        kept = _encode((asked.consumer, asked.form))
-        consumer = Endpoint(f"{RING}{PULL_POINTS}{point}/{asked.id}", kept)
-        return replace(asked, consumer=consumer, form=Form(between_nodes.NAME, together=TOGETHER))
+        return sent_to(asked, f"{PULL_POINTS}{point}/{asked.id}", TOGETHER)
 
     def moved(self) -> list[Subscription]:
         """Those that feed pull points whose home is here by now, or no longer. A pull point that is to leave is handed
@@ -207,15 +201,6 @@ class Placing:
             for each in self._standing.by_id.values()
             if is_of_ring(each) and each.id not in self._standing.changing and not self.is_held(each, after, upto)
         ]
-
-
-def original(subscription: Subscription) -> Subscription:
-    """As its subscriber asked for it, wherever its pull point is."""
-    consumer = subscription.consumer
-    if consumer is None or not consumer.address.startswith(RING):
-        return subscription
-    asked, form = _decode(consumer.reference)
-    return replace(subscription, consumer=asked, form=form)
 
 
 def _is_same(one: Subscription, other: Subscription) -> bool:

@@ -80,10 +80,11 @@ class _Replica:
 
 
 class Replicas:
-    """In folders of their own, by origin and generation. A generation that is whole takes the place of the former."""
+    """In folders of their own, by origin and generation. A generation that is whole takes the place of the former.
+    What is kept `beside` of the same nodes is forgotten with it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, beside: "Replicas | None" = None) -> None:
+        self._folder, self._beside = folder, beside
         self._by_origin: dict[str, _Replica] = {}
         self._beginning: dict[str, _Replica] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -140,6 +141,8 @@ class Replicas:
                 raise Refusal("cannot-store", f"a copy could not be stored: {problem}") from None
 
     async def forget(self, origin: str) -> None:
+        if self._beside is not None:
+            await self._beside.forget(origin)
         if (replica := self._by_origin.pop(origin, None)) is not None:
             await self._remove(replica)
 

@@ -14,6 +14,8 @@ from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.replying import Replying
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
@@ -26,19 +28,22 @@ from tocsin.broker.ring.elsewhere import Elsewhere
 from tocsin.broker.ring.forwarding import Forwarding
 from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.handing_over import HandingOver
+from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
-from tocsin.broker.ring.placing import RING, Placing, is_of_ring
+from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.publishers import Publishers
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
+from tocsin.broker.ring.view_copies import ViewCopies
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topics import TopicCounts
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import PULL_POINTS
+from tocsin.flow.ring_addresses import RING
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
@@ -92,6 +97,8 @@ class Means(Struct, frozen=True):
     standing: StandingSubscriptions
     declarations: Declarations
     publishing: Publishing
+    harvests: Harvests
+    replying: Replying
     deliverer: Deliverer
     mailboxes: Mailboxes
     pull_points: PullPoints
@@ -122,6 +129,7 @@ class Ring:
         longest, idle = means.settings.max_latency, means.settings.idle
         gathering = None if longest is None else Gathering(longest, idle)
         self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
+        self.harvesting = Harvesting(circle, asking, self.relaying, publishing, means.harvests, means.replying, now)
         self.copies = Copies(
             circle,
             asking,
@@ -131,10 +139,23 @@ class Ring:
             lambda: [each for each in standing.all() if is_of_ring(each)],
             now,
         )
-        self._replicas = Replicas(means.places.data / "replicas")
+        harvests = means.harvests
+        self.view_copies = ViewCopies(circle, asking, self.copies, harvests.written_rows, harvests.changed_rows)
+        view_replicas = Replicas(means.places.data / "view_replicas")
+        self._replicas = Replicas(means.places.data / "replicas", view_replicas)
+        self._view_replicas = view_replicas
         known = declarations.known
         adoption = Adoption(
-            circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
+            circle,
+            asking,
+            self.placing,
+            publishing,
+            self._replicas,
+            means.base_url,
+            means.judge,
+            known,
+            view_replicas,
+            harvests,
         )
         self.commons = Commons(circle, asking, store, means.commons)
         self.publishers = Publishers(circle, asking, self.commons)
@@ -161,10 +182,12 @@ class Ring:
             self.membership,
             self.placing,
             self.relaying,
+            self.harvesting,
             self._replicas,
             self._settling,
             self._declaring,
             self.commons,
+            view_replicas=view_replicas,
             declarations=declarations,
             publishing=publishing,
             points=means.pull_points,
@@ -195,7 +218,13 @@ class Ring:
             self._settling.chosen(machine.roster)
         else:
             self.membership.post(said.Found() if join is None else said.Enter(join))
-        works = (self._settling.run(), self._settling.release(), self._sweep(), self._share_users())
+        works = (
+            self._settling.run(),
+            self._settling.release(),
+            self._sweep(),
+            self._share_users(),
+            self.view_copies.run(),
+        )
         self._tasks = [asyncio.create_task(each) for each in works]
 
     async def leave(self) -> None:
@@ -215,6 +244,7 @@ class Ring:
         await self.copies.close()
         await self.membership.close()
         await self._replicas.close()
+        await self._view_replicas.close()
 
     async def _sweep(self) -> None:
         while True:
@@ -251,6 +281,7 @@ class Ring:
                 self._means.report(f"this node is not let into the ring: {why}")
 
     async def _enter_again(self, roster: Roster) -> None:
+        await self._means.harvests.abandon()
         await self._settling.put_out()
         for each in roster.members:
             self.membership.post(said.Enter(each.address))
@@ -270,8 +301,18 @@ class Ring:
             return None
         return self.placing.change(subscription)
 
-    def relay(self, notifications: Sequence[Notification], principal: str | None) -> Awaitable[None] | None:
-        return self.relaying.relay(notifications, principal)
+    def relay(self, notifications: Sequence[Notification], principal: str | None) -> Awaitable[str | None] | None:
+        """Done with the view of one that asks for replies."""
+        if (parts := self.relaying.elsewhere(notifications)) is None:
+            return None
+        if notifications[0].reply is not None:
+            return self.harvesting.ask(parts, principal)
+        return self.relaying.spread(parts, principal)
+
+    @property
+    def views(self) -> Harvesting | None:
+        """None where there is nobody else."""
+        return None if self.harvesting.is_alone else self.harvesting
 
     def declare(self, what: Sequence[Declaration]) -> Awaitable[None] | None:
         return self._declaring.spread(what)

@@ -14,12 +14,12 @@ from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.engines.settlement import Settlement
 from tocsin.broker.journal import Journal
 from tocsin.broker.pull_points.mailboxes import Mailboxes
-from tocsin.broker.ring.placing import original
 from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.standing import Seen, StandingSubscriptions, granted
 from tocsin.broker.subscriptions.start_position import start_position
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.flow.addressing import pull_point_of
+from tocsin.flow.ring_addresses import original
 from tocsin.matching.resolution import check_envelopes
 from tocsin.mediation.operations import EndStatus, Renew, Start, Subscribe
 from tocsin.mediation.soap.templates import PULL_POINTS

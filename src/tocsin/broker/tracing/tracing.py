@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from tocsin.broker.caller import Caller
 from tocsin.broker.engines.settlement import Engine, Settlement
 from tocsin.broker.pull_points.mailboxes import Mailboxes
-from tocsin.broker.ring.placing import original
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.tracing import lookup as trace_lookup
 from tocsin.flow.addressing import pulled_by
+from tocsin.flow.ring_addresses import original
 from tocsin.flow.traces import Account, Accounts, Logged, Newest, Outcome, Sought
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches
