@@ -3,7 +3,9 @@
 Whatever is called by an id of the ring is found by that, so no door knows of this but here (paper 004 s3.B).
 """
 
+import asyncio
 import re
+import uuid
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -12,44 +14,76 @@ import msgspec
 from tocsin.broker.ring.messages import Forward, Forwarded
 from tocsin.broker.ring.port import PATH, Whereabouts
 from tocsin.broker.ring.ring import Ring
+from tocsin.documents.ring import RING
+from tocsin.doors.api.gathering import ALONE as ALONE_HEADER
+from tocsin.doors.api.parameters import LONGEST_WAIT
+from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
-from tocsin.routing.ring.roster import Member
-from tocsin.wire.asgi import Application, Message, Receive, Scope, Send, only, read_body, send_reply
+from tocsin.wire.asgi import (
+    Application,
+    Disconnected,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+    only,
+    read_body,
+    send_reply,
+    while_connected,
+)
 
-FORWARD_SECONDS = 90.0  # who waits for messages may wait long
+FORWARD_SECONDS = LONGEST_WAIT + 30.0  # who waits for messages may wait long
+# What lasts is served by any node: it asks the home for what there is, again and again.
+_STREAM = re.compile(r"/api/pullpoints/[^/]+/(?:stream|socket)$")
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
+_OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
+ALONE = ALONE_HEADER.encode()
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
 
 def ring_door(ring: Ring, application: Application, body_limit: int) -> Application:
     """In front of all doors of a node. What comes from another node goes straight to them."""
-    ring.door = lambda request: _answered(application, request)
+    ring.door = lambda request, left: _answered(application, request, left)
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await application(scope, receive, send)
         elif scope["path"] == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
-        elif (home := _home(ring, scope["path"])) is None:
+        elif not ring.has_doors and not scope["path"].startswith(_OPEN):
+            await send_reply(send, await _no_doors(ring))
+        elif (name := _elsewhere(ring, scope)) is None:
             await application(scope, receive, send)
         else:
-            await _forward(ring, home, scope, receive, send, body_limit)
+            await _forward(ring, name, scope, receive, send, body_limit)
 
     return door
+
+
+async def _no_doors(ring: Ring) -> Reply:
+    """A node of role dht (paper 004 s4.A)."""
+    found = await ring.with_doors()
+    text = f"this node has no doors; {', '.join(found) or 'none that is reached'} {'have' if found else 'has'} them"
+    return Reply(421, _JSON, msgspec.json.encode({"error": "not-here", "message": text, "doors": found}))
 
 
 def _whereabouts(ring: Ring) -> Reply:
     return Reply(200, _JSON, msgspec.json.encode(Whereabouts(ring.circle.me, ring.address)))
 
 
-def _home(ring: Ring, path: str) -> Member | None:
+def _elsewhere(ring: Ring, scope: Scope) -> str | None:
+    """What it is about, if that is not at home here, or not yet."""
+    path: str = scope["path"]
     found = _NAMED.search(path)
-    return None if found is None else ring.home_of(found[1])
+    if found is None or not ring.has_others or _STREAM.match(path) or header(scope, ALONE):
+        return None
+    return None if ring.circle.is_ready and ring.home_of(found[1]) is None else found[1]
 
 
-async def _forward(ring: Ring, home: Member, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
+async def _forward(ring: Ring, name: str, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
     try:
         body = await read_body(scope, receive, body_limit)
         headers = tuple((name, value) for name, value in scope["headers"] if name != b"content-encoding")
@@ -62,19 +96,21 @@ async def _forward(ring: Ring, home: Member, scope: Scope, receive: Receive, sen
             body,
             str(client[0]) if client else "",
             scope.get("scheme", "http"),
+            ticket=uuid.uuid4().hex,
         )
-        answer = await ring.forward(home, request, FORWARD_SECONDS)
+        answer = await while_connected(receive, ring.forward_home(name, request, FORWARD_SECONDS))
+    except Disconnected:
+        return
     except Refusal as refusal:
-        status = 503 if refusal.reason == "overloaded" else 400
-        body = msgspec.json.encode({"error": refusal.reason, "message": refusal.text})
-        await send_reply(send, Reply(status, (*_JSON, *((("Retry-After", "1"),) if status == 503 else ())), body))
+        await send_reply(send, problem(refusal))
         return
     await send({"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)})
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def _answered(application: Application, request: Forward) -> Forwarded:
-    """By the doors of this node, which ask for a name and a password as they always do."""
+async def _answered(application: Application, request: Forward, left: asyncio.Event) -> Forwarded:
+    """By the doors of this node, which ask for a name and a password as they always do. `left` is set when nobody waits
+    for the answer any more."""
     scope: MutableMapping[str, Any] = {
         "type": "http",
         "http_version": "1.1",
@@ -91,6 +127,7 @@ async def _answered(application: Application, request: Forward) -> Forwarded:
     async def receive() -> Message:
         nonlocal said
         if said:
+            await left.wait()
             return {"type": "http.disconnect"}
         said = True
         return {"type": "http.request", "body": request.body, "more_body": False}

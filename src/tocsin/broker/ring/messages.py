@@ -8,7 +8,9 @@ from msgspec import Raw, Struct
 
 from tocsin.model.declarations import Declaration
 from tocsin.model.identity import Instant
+from tocsin.model.names import Topic
 from tocsin.model.subscription import Subscription
+from tocsin.store.pull_points import PointState
 
 
 class Machine(Struct, frozen=True, tag="m", array_like=True):
@@ -120,7 +122,7 @@ class Adopted(Struct, frozen=True, tag="a", array_like=True):
 
 
 class Forward(Struct, frozen=True, tag="f", array_like=True):
-    """A request of a client, as it came."""
+    """A request of a client, as it came; with a roster's `number`, for what is at home there."""
 
     method: str
     path: str
@@ -129,6 +131,8 @@ class Forward(Struct, frozen=True, tag="f", array_like=True):
     body: bytes
     client: str
     scheme: str
+    number: int = 0
+    ticket: str = ""
 
 
 class Forwarded(Struct, frozen=True, array_like=True):
@@ -138,11 +142,90 @@ class Forwarded(Struct, frozen=True, array_like=True):
 
 
 class Post(Struct, frozen=True, tag="P", array_like=True):
-    """Notifications for a pull point, to the node that has it at home."""
+    """Notifications for a pull point, to the node that has it at home, by the subscription that asks for them."""
 
     number: int
     pull_point: str
+    subscription: str
     frames: bytes
+
+
+class Find(Struct, frozen=True, tag="i", array_like=True):
+    """A subscription that is at home there, and how its pull point stands if it is one."""
+
+    number: int
+    name: str
+
+
+class Looked(Struct, frozen=True, array_like=True):
+    subscription: Subscription | None
+    point: PointState | None = None
+
+
+class Pull(Struct, frozen=True, tag="u", array_like=True):
+    """What waits in a pull point that is at home there; `ticket` is by what `Gone` calls who waits for it."""
+
+    number: int
+    pull_point: str
+    most: int | None
+    seconds: float
+    ticket: str
+
+
+class Read(Struct, frozen=True, tag="v", array_like=True):
+    """What has a higher number, handed out or not."""
+
+    number: int
+    pull_point: str
+    after: int
+    limit: int
+    seconds: float
+    ticket: str
+
+
+class HandOut(Struct, frozen=True, tag="h", array_like=True):
+    number: int
+    pull_point: str
+    upto: int
+
+
+class Gone(Struct, frozen=True, tag="x", array_like=True):
+    """Nobody waits for that answer any more."""
+
+    ticket: str
+
+
+class Common(Struct, frozen=True, tag="o", array_like=True):
+    """What all nodes have alike; None for what is no more."""
+
+    number: int
+    kind: str
+    name: str
+    value: bytes | None
+
+
+class Wants(Struct, frozen=True, tag="w", array_like=True):
+    """Whether somebody at the node that says so wants what a publisher has that is registered there."""
+
+    number: int
+    registration: str
+    wanted: bool
+
+
+class AllCommon(Struct, frozen=True, tag="O", array_like=True):
+    """What do all nodes have alike?"""
+
+    number: int
+
+
+class Current(Struct, frozen=True, tag="n", array_like=True):
+    """The last notification on that topic, if you have one?"""
+
+    topic: Topic
+
+
+class Seen(Struct, frozen=True, tag="t", array_like=True):
+    """On which topics was anything published?"""
 
 
 class Load(Struct, frozen=True, tag="l", array_like=True):
@@ -162,4 +245,28 @@ class Loaded(Struct, frozen=True, array_like=True):
     ready: bool = True
 
 
-Request = Machine | Relay | Change | Put | Gather | Declare | Known | Keep | Copies | Adopted | Forward | Post | Load
+Request = (
+    Machine
+    | Relay
+    | Change
+    | Put
+    | Gather
+    | Declare
+    | Known
+    | Keep
+    | Copies
+    | Adopted
+    | Forward
+    | Post
+    | Find
+    | Pull
+    | Read
+    | HandOut
+    | Gone
+    | Common
+    | AllCommon
+    | Wants
+    | Current
+    | Seen
+    | Load
+)

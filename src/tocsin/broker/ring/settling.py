@@ -3,7 +3,7 @@ for that, for whom it goes on, and what it need not have any more."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +13,9 @@ from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of
+from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.copies import Copies
+from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.messages import Adopted, Gather, Gathered, Known
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.replicas import Replicas
@@ -59,12 +61,16 @@ class Settling:
         standing: StandingSubscriptions,
         declarations: Declarations,
         deliverer: Deliverer,
+        handing_over: HandingOver,
+        commons: Commons,
+        registrations: Callable[[], Awaitable[None]],
         replicated: int,
         report: Callable[[str], None],
     ) -> None:
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
+        self._handing_over, self._commons, self._registrations = handing_over, commons, registrations
         self._replicated, self._report = replicated, report
         self._rosters: asyncio.Queue[Roster] = asyncio.Queue()
         self._settling: asyncio.Task[None] | None = None
@@ -164,6 +170,9 @@ class Settling:
                 if not is_whole:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
+                    is_whole = True
+                await self._registrations()
+                await self._handing_over.run()
                 return
             except (Refusal, Unreachable) as problem:
                 if told != (told := str(problem)):
@@ -183,6 +192,7 @@ class Settling:
         for each in self._circle.others()[:1]:
             known = await self._asking.ask(each, Known(number), tuple[Declaration, ...])
             await self._declarations.append_here(known)
+        await self._commons.gather(number)
         return orphans
 
     def orphans(self) -> list[str]:
