@@ -4,6 +4,7 @@ Each stands in a frame of its own, and a message is one frame or more: frames ar
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
@@ -21,6 +22,7 @@ NAME = "node"
 MEDIA_TYPE = "application/vnd.tocsin.notifications"
 DOOR = "/peer/tree/notifications"
 RING_DOOR = "/peer/ring/notifications"
+MOST_DOORS = 1_024  # that are remembered: one for each node and plane, and each pull point
 MOST_HOPS = 64  # of a tree; what came further goes in a circle
 _HEADERS: Pairs = (("Content-Type", MEDIA_TYPE),)
 _LENGTH = 4  # bytes
@@ -45,10 +47,16 @@ def ring_door(by: str, plane: str = EVERY_PLANE, only: Iterable[str] = (), door:
 
 def notifications(record: Accepted) -> tuple[Notification, ...]:
     """Place and time are this node's own; everything else is as it was published."""
-    asked = parse_qs(record.door.partition("?")[2])
-    by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
-    only = tuple(asked["only"][-1].split(",")) if "only" in asked else ()
+    by, plane, only = _passed_by(record.door)
     return tuple(_received(each, record, index, by, plane, only) for index, each in enumerate(_read(record.body)))
+
+
+@lru_cache(MOST_DOORS)
+def _passed_by(door: str) -> tuple[str, str, tuple[str, ...]]:
+    """Who passed it on, for the subscriptions of which plane, and for which alone."""
+    asked = parse_qs(door.partition("?")[2])
+    by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
+    return by, plane, tuple(asked["only"][-1].split(",")) if "only" in asked else ()
 
 
 def _received(

@@ -91,3 +91,19 @@ async def test_copies_are_there_after_a_restart(replicas: Replicas, tmp_path: Pa
     await again.forget(ORIGIN)
     assert again.origins() == [] and again.copy(ORIGIN, 0).last == -1
     await again.close()
+
+
+async def test_what_was_settled_is_told_as_it_was_last_and_is_written_at_the_end(
+    replicas: Replicas, tmp_path: Path
+) -> None:
+    """Also where it changes faster than it is written."""
+    await replicas.keep(beginning(1, 0))
+    for number in range(5):
+        settled = msgspec.msgpack.encode(Settled(number))
+        await replicas.keep(Keep(1, ORIGIN, 1, number, (change("s", number + 1),), settled=settled))
+        told = replicas.copy(ORIGIN, -1).settled
+        assert msgspec.msgpack.decode(told, type=Settled) == Settled(number)
+    await replicas.close()
+    again = Replicas(tmp_path)
+    assert msgspec.msgpack.decode(again.copy(ORIGIN, -1).settled, type=Settled) == Settled(4)
+    await again.close()

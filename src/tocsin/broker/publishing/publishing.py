@@ -222,13 +222,15 @@ class Publishing:
         """What another node of the tree accepted, under its own rules; returns when it is on disk. Each is taken once:
         what came before, began here, or goes in a circle is left out."""
         record = self._passed_on(door, body)
-        await self._take(record, [self._comes_from_elsewhere(each) for each in normalise(record)])
+        notifications = normalise(record)
+        await self._take(record, notifications, [self._comes_from_elsewhere(each) for each in notifications])
 
     async def take(self, door: str, body: bytes, principal: str | None) -> int:
         """What belongs here of what was accepted at some node of the ring: each once, however often it comes. The place
         in the log of the last of them."""
         record = self._passed_on(door, body, principal)
-        return await self._take(record, [True] * len(normalise(record)))
+        notifications = normalise(record)
+        return await self._take(record, notifications, [True] * len(notifications))
 
     def _passed_on(self, door: str, body: bytes, principal: str | None = None) -> Accepted:
         if (overload := self._engine.overload or self._mailboxes.overload) is not None:
@@ -236,9 +238,9 @@ class Publishing:
         position = self._journal.position()
         return Accepted(position, self._now(), door, between_nodes.NAME, (), principal, new_cause(), body)
 
-    async def _take(self, record: Accepted, wanted: Sequence[bool]) -> int:
+    async def _take(self, record: Accepted, notifications: tuple[Notification, ...], wanted: Sequence[bool]) -> int:
         """Those that are wanted and were not taken before; returns when all of them are on disk."""
-        journal, notifications = self._journal, normalise(record)
+        journal = self._journal
         keys = [tuple(keys_of_passed(each, record.principal, addressed_to(record))) for each in notifications]
         known = [self._first_of(each) for each in keys]
         new = [at for at, each in enumerate(known) if each is None and wanted[at]]
