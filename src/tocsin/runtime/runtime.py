@@ -114,16 +114,17 @@ class Runtime(Generic[M]):
         """From another node. Questions for a machine that is not here cost what comes with them nothing."""
         letters = [Letter(each.to, self._decoded(each.body), each.id) for each in batch.letters]
         absent = {each.id for each in letters if each.to and not self._is_resident(each.to)}
-        asked = [each for each in batch.questions if each.of in self.machines]
+        questions = ((each, self._decoded(each.body)) for each in batch.questions if self._family.holds(each.of))
+        asked = [(each, said) for each, said in questions if each.of in self.machines or self._begins(said)]
         if batch.questions and not (asked or batch.letters):
             raise Refusal("not-here", self._family.not_here(batch.questions[0].of))
         items: list[Item] = [each if each.to else Report(each.message) for each in letters if each.id not in absent]
-        answers = await self.take([*items, *(Letter(each.of, self._decoded(each.body)) for each in asked)])
+        answers = await self.take([*items, *(Letter(each.of, said) for each, said in asked)])
         if len(answers) != len(asked):
             raise Refusal("malformed", "not a question that is answered here")
         replies = (
             Reply(each.number, Raw(self._tables.messages.encode(answer)))
-            for each, answer in zip(asked, answers, strict=True)
+            for (each, _), answer in zip(asked, answers, strict=True)
         )
         return Taken(tuple(absent), tuple(replies))
 
@@ -132,6 +133,9 @@ class Runtime(Generic[M]):
             return self._tables.messages.decode(body)
         except UNREADABLE as problem:
             raise Refusal("malformed", f"not what a node says: {problem}") from None
+
+    def _begins(self, question: Any) -> bool:
+        return isinstance(question, self._family.begins)
 
     def _is_resident(self, name: str) -> bool:
         machine = self.machines.get(name)

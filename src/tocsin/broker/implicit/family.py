@@ -16,7 +16,7 @@ from tocsin.mediation.ws.notifier_messages import notify_request
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.refusal import OUR_FAULT, Refusal
-from tocsin.routing.implicit.history import CentralHistory, Grant
+from tocsin.routing.implicit.history import CentralHistory, Grant, MessageHistory
 from tocsin.routing.implicit.messages import (
     HISTORY,
     PUBLICATION,
@@ -31,6 +31,8 @@ from tocsin.routing.implicit.messages import (
     Publish,
     Waiting,
     gone,
+    is_history,
+    is_of_one_message,
     publication,
 )
 from tocsin.routing.implicit.notifier import MEMBERSHIP, Notifier
@@ -73,7 +75,7 @@ class Here(Struct, frozen=True):
 
 class Notifiers(Family[Machine[Any]]):
     title = "implicit notification"
-    begins = (Join,)
+    begins = (Join, Claim)  # a message's own history begins with the first claim
 
     def __init__(
         self,
@@ -90,13 +92,17 @@ class Notifiers(Family[Machine[Any]]):
 
     def make(self, name: str, rows: Mapping[str, Any]) -> Machine[Any] | None:
         """The neighbours are asked for anew with each message: edges and services come and go."""
-        if name == HISTORY:
-            return CentralHistory(rows.values()) if self.always else None
+        if is_history(name):
+            made = MessageHistory if is_of_one_message(name) else CentralHistory
+            return made(rows.values()) if self.always else None
         leaving = bool(rows) and MEMBERSHIP not in rows
         return Notifier(name, partial(self._registry.neighbours, name), rows, leaving=leaving)
 
     def resident(self, machine: Machine[Any]) -> bool:
         return not isinstance(machine, Notifier) or machine.membership is not None
+
+    def holds(self, name: str) -> bool:
+        return bool(self.always) or not is_history(name)
 
     def place(self, letter: Letter, machine: Machine[Any] | None) -> Place | None:
         membership = machine.membership if isinstance(machine, Notifier) else None
