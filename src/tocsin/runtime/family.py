@@ -59,6 +59,10 @@ class Family(ABC, Generic[M]):
         del letter, now
         return ()
 
+    def report_place(self, report: Report) -> Place:
+        """Where one goes that is not for this node."""
+        return Place(report.to, REPORTS)
+
     def gathers(self, report: Report) -> bool:
         """Whether it is for this node."""
         return not report.to

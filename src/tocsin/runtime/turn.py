@@ -23,7 +23,7 @@ from tocsin.routing.machine import (
     SetTimer,
     Unanswered,
 )
-from tocsin.runtime.family import HERE, REPORTS, Family, Place
+from tocsin.runtime.family import HERE, Family, Place
 from tocsin.store.machines import Codec, Letter, Outgoing, Writing
 
 Item = Letter | Effect | Expire
@@ -122,7 +122,7 @@ class Turn:
                 if self._family.gathers(effect):
                     self.writing.reports.append(effect.what)
                 else:
-                    self._outgoing(Place(effect.to, REPORTS), effect.what)
+                    self._outgoing(self._family.report_place(effect), effect.what, uuid.uuid4().hex)
             case Ask():
                 self._ask(name, effect)
             case SetTimer(when):

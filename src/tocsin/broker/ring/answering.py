@@ -15,8 +15,10 @@ from tocsin.broker.ring.placing import Placing
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import Settling
+from tocsin.broker.ring.sharing import Asked, Sharing
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation.between_nodes import ring_door
+from tocsin.model.refusal import Refusal
 from tocsin.wire.peer_messages import UNREADABLE
 
 DONE = b"\xc0"  # nothing, in MessagePack
@@ -41,7 +43,9 @@ class Answering:
         door: Door,
         load: Callable[[], asked.Loaded],
         stored: Callable[[], tuple[Any, ...]],
+        sharing: Sharing | None,
     ) -> None:
+        self._sharing = sharing
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
         self._replicas, self._settling, self._declaring = replicas, settling, declaring
         self._declarations, self._publishing = declarations, publishing
@@ -84,6 +88,8 @@ class Answering:
             case asked.Adopted(number, origin):
                 await self._circle.same(number)
                 await self._replicas.forget(origin)
+                if self._sharing is not None:
+                    await self._sharing.forget(origin)
             case asked.Post(number, pull_point, frames):
                 await self._circle.same(number, ready=True)
                 door = ring_door(peer, only=(pull_point,), door=f"{PULL_POINTS}{pull_point}")
@@ -92,7 +98,15 @@ class Answering:
                 return encode(await self._door(request))
             case asked.Load():
                 return encode(self._load())
+            case _:
+                return await self._shared(request)
         return DONE
+
+    async def _shared(self, request: Asked) -> bytes:
+        """A node that has another keep its world takes no part in that of a ring."""
+        if self._sharing is None:
+            raise Refusal("malformed", "this node has its world elsewhere (implicit.registry), and not on the ring")
+        return encode(await self._sharing.answer(request))
 
     async def _gathered(self, after: int, upto: int, behind: str) -> asked.Gathered:
         orphans = self._settling.orphans()

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.implicit.implicit import Implicit
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
@@ -17,11 +18,13 @@ from tocsin.broker.ring.circle import Circle, Unreachable, number_of
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.membership import Membership
+from tocsin.broker.ring.notifying import Notifying
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
-from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
+from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling, was_shared
+from tocsin.broker.ring.sharing import Sharing
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
@@ -32,6 +35,8 @@ from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
+from tocsin.routing.implicit.messages import key_of
+from tocsin.routing.implicit.services import Changes
 from tocsin.routing.ring import roster_messages as said
 from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name
 from tocsin.routing.ring.roster import Member, Roster
@@ -84,6 +89,7 @@ class Means(Struct, frozen=True):
     now: Callable[[], Instant]
     report: Callable[[str], None]
     journal: Any
+    implicit: Implicit
 
 
 class Ring:
@@ -108,6 +114,12 @@ class Ring:
             now,
         )
         self._replicas = Replicas(means.places.data / "replicas")
+        kept = means.implicit.kept
+        self.sharing = (
+            None
+            if kept is None
+            else Sharing(circle, asking, means.implicit, kept, store, now(), was_shared=was_shared(store))
+        )
         known = declarations.known
         adoption = Adoption(
             circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
@@ -125,6 +137,7 @@ class Ring:
             means.deliverer,
             means.settings.replicas,
             report,
+            self.sharing,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
         self.door: Callable[[asked.Forward], Awaitable[asked.Forwarded]] = _no_door
@@ -141,6 +154,7 @@ class Ring:
             door=lambda request: self.door(request),
             load=self._load,
             stored=lambda: tuple(store.past.declared(means.reader.end())),
+            sharing=self.sharing,
         )
         port.answer = answering.answer
         self._tasks: list[asyncio.Task[None]] = []
@@ -180,6 +194,8 @@ class Ring:
         await asyncio.gather(*self._tasks, *self._posts, return_exceptions=True)
         await self._settling.close()
         await self.copies.close()
+        if self.sharing is not None:
+            await self.sharing.close()
         await self.membership.close()
         await self._replicas.close()
 
@@ -233,6 +249,14 @@ class Ring:
     def declare(self, what: Sequence[Declaration]) -> Awaitable[None] | None:
         return self._declaring.spread(what)
 
+    def notifying(self) -> Notifying | None:
+        """None where notifiers are this node's own."""
+        found = None if self.sharing is None else self.sharing.notifying
+        return found if found is not None and found.is_shared else None
+
+    def change_world(self, changes: Changes, by: str) -> Awaitable[int] | None:
+        return None if self.sharing is None else self.sharing.world.spread(changes, by)
+
     def post(self, url: str, headers: Pairs, body: bytes, done: Callable[[Answer], None]) -> None:
         """What a pull point is to hold that has its home elsewhere."""
         del headers
@@ -258,6 +282,13 @@ class Ring:
         if self.circle.is_alone or not self.circle.is_in:
             return None
         home = self.circle.roster.owner(place_of_name(name))
+        return None if home.name == self.circle.me else home
+
+    def home_of_machine(self, name: str) -> Member | None:
+        """The node that has the notifier of that name, or the results of that message; None for this one."""
+        if self.sharing is None or self.circle.is_alone or not self.circle.is_in:
+            return None
+        home = self.circle.roster.owner(key_of(name))
         return None if home.name == self.circle.me else home
 
     async def forward(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded:

@@ -1,7 +1,6 @@
 """Subscribing, and what can become of a subscription: the operations of every dialect."""
 
 import asyncio
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec.structs import replace
@@ -140,7 +139,7 @@ class Subscriptions:
         self._check_address(consumer, form)
         self._consumers.check(NODE, consumer)
         self._check_shared(consumer)
-        asked, name = self._consumers.asked(consumer, form), SubscriptionId(uuid.uuid4().hex)
+        asked, name = self._consumers.asked(consumer, form), self._name((ForNotifier(notifier),))
         position = self._journal.position()
         return await self._standing.change(
             Subscription(name, owner, asked, None, form, (ForNotifier(notifier),), position, None)
@@ -155,7 +154,7 @@ class Subscriptions:
         return await self._standing.change(
             replace(
                 last.subscription,
-                id=SubscriptionId(uuid.uuid4().hex),
+                id=self._name((ForNotifier(notifier),)),
                 filters=(ForNotifier(notifier),),
                 since=Position(self._journal.node, last.at.offset),
                 expires=None,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in, space_of
-from tocsin.model.filters import TOPICS, AllOf, AnyOf, Filter, TopicIs, boxes_of
+from tocsin.model.filters import TOPICS, AllOf, AnyOf, Filter, ForNotifier, TopicIs, boxes_of
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.space import InformationSpace
@@ -66,6 +66,8 @@ def _topics(asked: Filter) -> Span:
     match asked:
         case TopicIs():
             return span_of_topics(asked)
+        case ForNotifier(name):  # it is told where its notifier is, of nothing else
+            return Keys((identifier_of(name),))
         case AllOf(filters):
             return min(map(_topics, filters), key=_breadth, default=EVERYWHERE)
         case AnyOf(filters):
