@@ -117,7 +117,7 @@ class FakeNode:
     base_url, body_limit = "http://here:1", 100_000
 
     def __init__(self, port: FakeImplicit) -> None:
-        self.implicit = port
+        self.implicit, self.ring = port, None
         self.tree = SimpleNamespace(runtime=None)  # nor here
         self.ring = None
 

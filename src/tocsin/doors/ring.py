@@ -5,6 +5,7 @@ Whatever is called by an id of the ring is found by that, so no door knows of th
 
 import asyncio
 import re
+import uuid
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -13,47 +14,90 @@ import msgspec
 from tocsin.broker.ring.messages import Forward, Forwarded
 from tocsin.broker.ring.port import PATH, Whereabouts
 from tocsin.broker.ring.ring import Ring
+from tocsin.documents.ring import RING
+from tocsin.doors.api.gathering import ALONE as ALONE_HEADER
+from tocsin.doors.api.parameters import LONGEST_WAIT
+from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
 from tocsin.model.refusal import Refusal
-from tocsin.routing.ring.roster import Member
-from tocsin.wire.asgi import Application, Message, Receive, Scope, Send, only, read_body, send_reply
+from tocsin.wire.asgi import (
+    Application,
+    Disconnected,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+    only,
+    read_body,
+    send_reply,
+    while_connected,
+)
 
-FORWARD_SECONDS = 90.0  # who waits for messages may wait long
+FORWARD_SECONDS = LONGEST_WAIT + 30.0  # who waits for messages may wait long
+# What lasts is served by any node: it asks the home for what there is, again and again.
+_STREAM = re.compile(r"/api/pullpoints/[^/]+/(?:stream|socket)$")
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
 _NOTIFIERS = "/api/notifiers"
-_OF_MACHINE = re.compile(r"/(?:notifiers|api/notifiers|api/disseminations)/([^/]+)(?:/|$)")
+_OF_NOTIFIERS = re.compile(r"/(?:notifiers|api/notifiers|api/disseminations)/([^/]+)(?:/|$)")
+_OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
+ALONE = ALONE_HEADER.encode()
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
 
 def ring_door(ring: Ring, application: Application, body_limit: int) -> Application:
     """In front of all doors of a node. What comes from another node goes straight to them."""
-    ring.door = lambda request: _answered(application, request)
+    ring.door = lambda request, left: _answered(application, request, left)
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await application(scope, receive, send)
         elif scope["path"] == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
-        elif scope["path"] == _NOTIFIERS and scope["method"] == "POST" and not ring.circle.is_alone:
+        elif not ring.has_doors and not scope["path"].startswith(_OPEN):
+            await send_reply(send, await _no_doors(ring))
+        elif _creates_notifier(ring, scope):
             await _create(ring, application, scope, receive, send, body_limit)
-        elif (home := _home(ring, scope["path"])) is None:
+        elif (name := _elsewhere(ring, scope)) is None:
             await application(scope, receive, send)
         else:
-            await _forward(ring, home, scope, receive, send, body_limit)
+            await _forward(ring, name, scope, receive, send, body_limit)
 
     return door
+
+
+async def _no_doors(ring: Ring) -> Reply:
+    """A node of role dht (paper 004 s4.A)."""
+    found = await ring.with_doors()
+    text = f"this node has no doors; {', '.join(found) or 'none that is reached'} {'have' if found else 'has'} them"
+    return Reply(421, _JSON, msgspec.json.encode({"error": "not-here", "message": text, "doors": found}))
 
 
 def _whereabouts(ring: Ring) -> Reply:
     return Reply(200, _JSON, msgspec.json.encode(Whereabouts(ring.circle.me, ring.address)))
 
 
-def _home(ring: Ring, path: str) -> Member | None:
-    if (found := _OF_MACHINE.match(path)) is not None:
-        return ring.home_of_machine(found[1])
-    found = _NAMED.search(path)
-    return None if found is None else ring.home_of(found[1])
+def _elsewhere(ring: Ring, scope: Scope) -> str | None:
+    """What it is about, if that is not at home here, or not yet."""
+    path: str = scope["path"]
+    found = _NAMED.search(path) or (_OF_NOTIFIERS.match(path) if ring.sharing is not None else None)
+    if found is None or not ring.has_others or _STREAM.match(path) or header(scope, ALONE):
+        return None
+    return None if _is_here(ring, found[1]) else found[1]
+
+
+def _is_here(ring: Ring, name: str) -> bool:
+    return ring.circle.is_ready and ring.home_of(name) is None
+
+
+def _creates_notifier(ring: Ring, scope: Scope) -> bool:
+    is_asked = scope["path"] == _NOTIFIERS and scope["method"] == "POST"
+    return is_asked and ring.has_others and ring.sharing is not None
+
+
+class _Named(msgspec.Struct):
+    name: str
 
 
 async def _create(
@@ -63,25 +107,30 @@ async def _create(
     try:
         body = await read_body(scope, receive, body_limit)
     except Refusal as refusal:
-        await _refuse(send, refusal)
+        await send_reply(send, problem(refusal))
         return
+    plain = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"content-encoding"]}
     try:
-        home = ring.home_of_machine(msgspec.json.decode(body, type=_Named).name)
-    except msgspec.MsgspecError:
-        home = None
-    headers = [pair for pair in scope["headers"] if pair[0] not in (b"content-encoding", b"content-length")]
-    again = {**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}
-    if home is None:
-        await application(again, _said(body), send)
+        name = msgspec.json.decode(body, type=_Named).name
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        name = ""
+    if not name or _is_here(ring, name):
+        await application(plain, _again(body, receive), send)
     else:
-        await _forward(ring, home, again, _said(body), send, body_limit)
+        await _forward(ring, name, plain, _again(body, receive), send, body_limit)
 
 
-class _Named(msgspec.Struct):
-    name: str
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What was read, to be read once more."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return first.pop() if first else await receive()
+
+    return received
 
 
-async def _forward(ring: Ring, home: Member, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
+async def _forward(ring: Ring, name: str, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
     try:
         body = await read_body(scope, receive, body_limit)
         headers = tuple((name, value) for name, value in scope["headers"] if name != b"content-encoding")
@@ -94,23 +143,21 @@ async def _forward(ring: Ring, home: Member, scope: Scope, receive: Receive, sen
             body,
             str(client[0]) if client else "",
             scope.get("scheme", "http"),
+            ticket=uuid.uuid4().hex,
         )
-        answer = await ring.forward(home, request, FORWARD_SECONDS)
+        answer = await while_connected(receive, ring.forward_home(name, request, FORWARD_SECONDS))
+    except Disconnected:
+        return
     except Refusal as refusal:
-        await _refuse(send, refusal)
+        await send_reply(send, problem(refusal))
         return
     await send({"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)})
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def _refuse(send: Send, refusal: Refusal) -> None:
-    status = 503 if refusal.reason == "overloaded" else 400
-    body = msgspec.json.encode({"error": refusal.reason, "message": refusal.text})
-    await send_reply(send, Reply(status, (*_JSON, *((("Retry-After", "1"),) if status == 503 else ())), body))
-
-
-async def _answered(application: Application, request: Forward) -> Forwarded:
-    """By the doors of this node, which ask for a name and a password as they always do."""
+async def _answered(application: Application, request: Forward, left: asyncio.Event) -> Forwarded:
+    """By the doors of this node, which ask for a name and a password as they always do. `left` is set when nobody waits
+    for the answer any more."""
     scope: MutableMapping[str, Any] = {
         "type": "http",
         "http_version": "1.1",
@@ -122,21 +169,18 @@ async def _answered(application: Application, request: Forward) -> Forwarded:
         "client": (request.client, 0) if request.client else None,
         "scheme": request.scheme,
     }
-    answer = _Gathered()
-    await application(scope, _said(request.body), answer.send)
-    return Forwarded(answer.status, tuple(answer.headers), b"".join(answer.parts))
-
-
-def _said(body: bytes) -> Receive:
-    """What was read before, to be read again. Whoever asked is taken to be there: an answer may be waited for."""
-    parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+    answer, said = _Gathered(), False
 
     async def receive() -> Message:
-        if not parts:
-            await asyncio.Event().wait()
-        return parts.pop()
+        nonlocal said
+        if said:
+            await left.wait()
+            return {"type": "http.disconnect"}
+        said = True
+        return {"type": "http.request", "body": request.body, "more_body": False}
 
-    return receive
+    await application(scope, receive, answer.send)
+    return Forwarded(answer.status, tuple(answer.headers), b"".join(answer.parts))
 
 
 class _Gathered:

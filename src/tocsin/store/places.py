@@ -10,6 +10,8 @@ class Places:
         self.data, self.database, self.outbox = data, data / "tocsin.db", data / "outbox.db"
         self.tables, self.checkpoint, self.compiled = data / "tables", data / "checkpoint", data / "compiled"
         self.scratch, self.spark_log, self.progress = data / "scratch", data / "spark.log", data / "pipeline.json"
+        # Which nodes the pipeline here reads besides, and how far one elsewhere has read this node.
+        self.nodes, self.read_elsewhere = data / "nodes.json", data / "read_elsewhere.json"
 
     def log(self, name: str = LOG) -> Path:
         return self.data / name

@@ -1,6 +1,6 @@
 """What the node knows of those it sends to: the secrets they are shown, and whether they consented."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
 
 import msgspec
@@ -24,9 +24,12 @@ from tocsin.store.database import Store
 from tocsin.wire.addresses import place
 from tocsin.wire.http_client import HttpClient
 
+Spread = Callable[[str, str, bytes | None], Awaitable[None]]
+SECRETS = "secrets"
+
 
 class Consumers:
-    """A subscription whose consumer refuses is cancelled."""
+    """A subscription whose consumer refuses is cancelled. `spread` has a secret put at all nodes of a ring."""
 
     def __init__(
         self,
@@ -38,7 +41,9 @@ class Consumers:
         deliverer: Deliverer,
         now: Callable[[], Instant],
         report: Callable[[str], None],
+        spread: Spread,
     ) -> None:
+        self._spread = spread
         asked = settings.delivery
         self._store, self._standing = store, standing
         self.webhook_origins = settings.access.webhook_origins
@@ -108,11 +113,29 @@ class Consumers:
         caller.must_manage_everything("add secrets")
         if replace:
             self._check_users(secret)
+        before = self._secrets.entry(secret.name)
         await self._secrets.add(secret, replace=replace)
+        try:
+            await self._spread(SECRETS, secret.name, self._secrets.entry(secret.name))
+        except Refusal:
+            await self._secrets.take(secret.name, before)  # who asks again is to find it as it was
+            raise
 
     async def remove_secret(self, caller: Caller, name: str) -> None:
+        """Others first: one of them may have a subscription that uses it."""
         caller.must_manage_everything("remove secrets")
-        await self._secrets.remove(name, {each.id for each in self._users(name)})
+        before, users = self._secrets.entry(name), {each.id for each in self._users(name)}
+        try:
+            if before is not None and not users:
+                await self._spread(SECRETS, name, None)
+        except Refusal:
+            await self._spread(SECRETS, name, before)
+            raise
+        await self._secrets.remove(name, users)
+
+    @property
+    def common_secrets(self) -> "_CommonSecrets":
+        return _CommonSecrets(self._secrets, self._users)
 
     def consents(self, caller: Caller) -> Sequence[Waiting]:
         caller.must_manage_everything("see who was asked for consent")
@@ -134,3 +157,17 @@ class Consumers:
             return
         if (before.kind, before.header, before.address) != (secret.kind, secret.header, secret.address):
             raise Refusal("in-use", f"the secret {secret.name!r} is in use and not the same but for its value")
+
+
+class _CommonSecrets:
+    """As other nodes of a ring put them, which do not know who uses them here."""
+
+    def __init__(self, secrets: Secrets, users: Callable[[str], Iterable[Subscription]]) -> None:
+        self._secrets, self._users = secrets, users
+        self.entries = secrets.entries
+
+    async def take(self, name: str, value: bytes | None) -> None:
+        if value is None and self._secrets.entry(name) is not None:
+            await self._secrets.remove(name, {each.id for each in self._users(name)})
+        elif value is not None:
+            await self._secrets.take(name, value)

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import urlsplit
 
+import msgspec
+
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.client.errors import ClientError
 from tocsin.client.signatures import ID, SIGNATURE, TIMESTAMP, key_of, signature
@@ -42,6 +44,20 @@ class Secrets:
 
     def all(self) -> Sequence[Secret]:
         return [self._known[name] for name in sorted(self._known)]
+
+    def entries(self) -> dict[str, bytes]:
+        """For the other nodes of a ring."""
+        return {name: msgspec.msgpack.encode(each) for name, each in self._known.items()}
+
+    def entry(self, name: str) -> bytes | None:
+        return None if (found := self._known.get(name)) is None else msgspec.msgpack.encode(found)
+
+    async def take(self, name: str, value: bytes | None) -> None:
+        """As another node has it."""
+        if value is not None:
+            await self.add(msgspec.msgpack.decode(value, type=Secret), replace=True)
+        elif self._known.pop(name, None) is not None:
+            await asyncio.to_thread(self._store.remove, name)
 
     async def add(self, secret: Secret, *, replace: bool) -> None:
         _check(secret)

@@ -88,19 +88,21 @@ def key_of(
 
 def keys_of(arrived: Arrival) -> Iterable[Key]:
     if arrived.notifications and arrived.notifications[0].way is not None:
-        return [key for each in arrived.notifications for key in keys_of_passed(each, arrived.principal)]
+        return [
+            key for each in arrived.notifications for key in keys_of_passed(each, arrived.principal, arrived.pull_point)
+        ]
     key = key_of(arrived.notifications, arrived.pull_point, arrived.principal) if arrived.notifications else None
     return () if key is None else (key,)
 
 
-def keys_of_passed(notification: Notification, principal: str | None) -> Iterable[Key]:
+def keys_of_passed(notification: Notification, principal: str | None, pull_point: str | None = None) -> Iterable[Key]:
     """Of what other nodes pass on each counts by itself: it is known by the node that accepted it, whoever brings it,
     and in whatever company. In a ring, where a publisher that heard no answer may ask another node, also by what the
-    publisher called it."""
+    publisher called it; but into a pull point it comes once by each subscription that feeds it."""
     way = notification.way
     to = f" {way.plane} {' '.join(way.only)}" if way is not None and way.plane else ""
     yield None, "", f"{notification.cause} {notification.id}{to}", -1
-    if to and (key := key_of((notification,), None, principal)) is not None:
+    if to and pull_point is None and (key := key_of((notification,), None, principal)) is not None:
         yield key if way is not None and way.plane == EVERY_PLANE else (*key[:2], f"{key[2]}{to}", key[3])
 
 
@@ -233,7 +235,7 @@ class Publishing:
     async def _take(self, record: Accepted, wanted: Sequence[bool]) -> None:
         """Those that are wanted and were not taken before; returns when all of them are on disk."""
         journal, notifications = self._journal, normalise(record)
-        keys = [tuple(keys_of_passed(each, record.principal)) for each in notifications]
+        keys = [tuple(keys_of_passed(each, record.principal, addressed_to(record))) for each in notifications]
         known = [self._first_of(each) for each in keys]
         new = [at for at, each in enumerate(known) if each is None and wanted[at]]
         if len(new) < len(notifications) or any(each.reply is not None for each in notifications):

@@ -108,7 +108,8 @@ class Adoption:
                         is_new = record.at.offset >= settled.matched_to
                         if point is not None:
                             if is_new or (point in lagging and lagging[point] < place):
-                                yield Left(each, (point,), f"{PULL_POINTS}{point}")
+                                by = each.way.only if each.way is not None else ()
+                                yield Left(each, by or (point,), f"{PULL_POINTS}{point}")
                             continue
                         wanted = [*flow.match(each).wanted, *(pair[0] for pair in flow.match(each).undecided)]
                         only = [

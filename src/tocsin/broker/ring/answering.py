@@ -1,14 +1,18 @@
 """What other nodes of the ring ask of this one, and what is done about it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
+from tocsin.broker.caller import NODE
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.asking import decode_request, encode, unknown
 from tocsin.broker.ring.circle import Circle
+from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import Placing
@@ -18,15 +22,19 @@ from tocsin.broker.ring.settling import Settling
 from tocsin.broker.ring.sharing import Asked, Sharing
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation.between_nodes import ring_door
+from tocsin.model.names import Topic
+from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal
+from tocsin.wire.asgi import Disconnected, Message, while_connected
 from tocsin.wire.peer_messages import UNREADABLE
 
 DONE = b"\xc0"  # nothing, in MessagePack
-Door = Callable[[asked.Forward], Awaitable[asked.Forwarded]]
+Door = Callable[[asked.Forward, asyncio.Event], Awaitable[asked.Forwarded]]
+Found = TypeVar("Found")
 
 
 class Answering:
-    """`door` takes a client's request that came to another node."""
+    """`door` takes a client's request that came to another node, and is told when that client left."""
 
     def __init__(
         self,
@@ -37,19 +45,26 @@ class Answering:
         replicas: Replicas,
         settling: Settling,
         declaring: Declaring,
+        commons: Commons,
         *,
         declarations: Declarations,
         publishing: Publishing,
+        points: PullPoints,
         door: Door,
         load: Callable[[], asked.Loaded],
         stored: Callable[[], tuple[Any, ...]],
         sharing: Sharing | None,
+        current: Callable[[Topic], Notification | None],
+        seen: Callable[[], tuple[str, ...]],
+        heard: Callable[[str, str, bool], None],
     ) -> None:
         self._sharing = sharing
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
-        self._replicas, self._settling, self._declaring = replicas, settling, declaring
+        self._replicas, self._settling, self._declaring, self._commons = replicas, settling, declaring, commons
         self._declarations, self._publishing = declarations, publishing
-        self._door, self._load, self._stored = door, load, stored
+        self._points, self._door, self._load, self._stored = points, door, load, stored
+        self._current, self._seen, self._heard = current, seen, heard
+        self._tickets: dict[str, asyncio.Event] = {}
 
     async def answer(self, peer: str, body: bytes) -> bytes:
         try:
@@ -90,12 +105,34 @@ class Answering:
                 await self._replicas.forget(origin)
                 if self._sharing is not None:
                     await self._sharing.forget(origin)
-            case asked.Post(number, pull_point, frames):
+            case asked.Post(number, pull_point, subscription, frames):
                 await self._circle.same(number, ready=True)
-                door = ring_door(peer, only=(pull_point,), door=f"{PULL_POINTS}{pull_point}")
+                door = ring_door(peer, only=(subscription,), door=f"{PULL_POINTS}{pull_point}")
                 await self._publishing.take(door, frames, None)
-            case asked.Forward():
-                return encode(await self._door(request))
+            case asked.Forward(number=number, ticket=ticket):
+                if number:
+                    await self._circle.same(number, ready=True)
+                with self._leaving(ticket) as left:
+                    return encode(await self._door(request, left))
+            case asked.Find() | asked.Pull() | asked.Read() | asked.HandOut():
+                await self._circle.same(request.number, ready=True)
+                return encode(await self._point(request))
+            case asked.Gone(ticket):
+                self._tickets.get(ticket, asyncio.Event()).set()
+            case asked.Common(number):
+                await self._circle.same(number)
+                await self._commons.take(request)
+            case asked.Wants(number, registration, wanted):
+                await self._circle.same(number)
+                self._heard(peer, registration, wanted)
+            case asked.AllCommon(number):
+                await self._circle.same(number)
+                return encode(await asyncio.to_thread(self._commons.all))
+            case asked.Current(topic):
+                found = self._current(topic)
+                return encode(() if found is None else (found,))
+            case asked.Seen():
+                return encode(self._seen())
             case asked.Load():
                 return encode(self._load())
             case _:
@@ -108,7 +145,45 @@ class Answering:
             raise Refusal("malformed", "this node has its world elsewhere (implicit.registry), and not on the ring")
         return encode(await self._sharing.answer(request))
 
+    async def _point(self, request: asked.Find | asked.Pull | asked.Read | asked.HandOut) -> Any:
+        """Whoever asks has looked whether it may."""
+        points = self._points
+        match request:
+            case asked.Find(name=name):
+                return points.looked(name)
+            case asked.Pull(_, name, most, seconds, ticket):
+                with self._leaving(ticket) as left:
+                    return (await _while_wanted(left, points.pull(NODE, name, most, seconds))).held
+            case asked.Read(_, name, after, limit, seconds, ticket):
+                with self._leaving(ticket) as left:
+                    return await _while_wanted(left, points.held(NODE, name, after, limit, seconds))
+            case asked.HandOut(_, name, upto):
+                await points.hand_out(NODE, name, upto)
+                return points.state(NODE, name)
+
+    @contextmanager
+    def _leaving(self, ticket: str) -> Iterator[asyncio.Event]:
+        """Set when whoever waits for an answer has left."""
+        left = asyncio.Event()
+        if ticket:
+            self._tickets[ticket] = left
+        try:
+            yield left
+        finally:
+            self._tickets.pop(ticket, None)
+
     async def _gathered(self, after: int, upto: int, behind: str) -> asked.Gathered:
         orphans = self._settling.orphans()
         also = [each for origin in orphans for each in self._replicas.subscriptions(origin).values()]
         return self._placing.gathered(after, upto, behind, also, orphans)
+
+
+async def _while_wanted(left: asyncio.Event, work: Coroutine[Any, Any, Found]) -> Found:
+    async def receive() -> Message:
+        await left.wait()
+        return {"type": "http.disconnect"}
+
+    try:
+        return await while_connected(receive, work)
+    except Disconnected:
+        raise Refusal("over", "nobody waits for it any more") from None

@@ -21,7 +21,7 @@ from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.flow.addressing import PULL_POINTS, pulled_by
 from tocsin.matching.catalogue import Catalogue
 from tocsin.mediation import between_nodes
-from tocsin.model.filters import Filter
+from tocsin.model.filters import NOTHING, Filter
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Endpoint, Form, Subscription, neighbour_of
@@ -45,7 +45,7 @@ def is_of_ring(subscription: Subscription) -> bool:
 
 
 class Placing:
-    """`known` is what is declared."""
+    """`known` is what is declared; `expect` hears of a pull point that comes here from another node."""
 
     def __init__(
         self,
@@ -55,15 +55,18 @@ class Placing:
         standing: StandingSubscriptions,
         known: Callable[[], Catalogue],
         now: Callable[[], Instant],
+        expect: Callable[[str], None],
     ) -> None:
         self._circle, self._asking, self._journal, self._standing = circle, asking, journal, standing
-        self._known, self._now = known, now
+        self._known, self._now, self._expect = known, now, expect
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._span = lru_cache(SPANS)(self._span_of)
 
     def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
         """An id with its home among the nodes that will have it anyway."""
         start = random.randrange(SIZE)
+        if filters == (NOTHING,):  # a mailbox, for which any node is as good
+            return SubscriptionId(named_at(start, uuid.uuid4().hex))
         span = self._span(filters)
         key = span.next_key(start)
         key = span.next_key(0) if key is None else key
@@ -117,7 +120,7 @@ class Placing:
             else:
                 version = 1 if before is None else before.version + 1
                 subscription = replace(original(asked), version=version)
-                await self.put_here((subscription,))
+                await self.put_here((subscription,), fresh=before is None)
             concerned = {each.name: each for each in self.holders(roster, subscription)}
             if before is not None:
                 concerned |= {each.name: each for each in self.holders(roster, before)}
@@ -127,9 +130,11 @@ class Placing:
         if not self._locks[asked.id].locked():
             del self._locks[asked.id]
 
-    async def put_here(self, subscriptions: Iterable[Subscription], now: Instant | None = None) -> None:
+    async def put_here(
+        self, subscriptions: Iterable[Subscription], now: Instant | None = None, *, fresh: bool = False
+    ) -> None:
         """On disk when it returns; what is older than what stands here changes nothing. `now` is on the clock of who
-        says it."""
+        says it; `fresh` is what was nowhere before."""
         futures = []
         for each in subscriptions:
             before = self._latest(each.id)
@@ -137,6 +142,8 @@ class Placing:
                 continue
             since = self._journal.position() if before is None else before.since
             mine = self.localised(replace(each if now is None else self.on_clock(each, now), since=since))
+            if not fresh:
+                self._look_at(before, mine)
             futures.append(self._standing.change_here(mine))
         for future in futures:
             await self._journal.stored(future)
@@ -154,13 +161,21 @@ class Placing:
         if point is None or self._circle.is_mine(place_of_name(point)):
             return asked
         kept = _encode((asked.consumer, asked.form))
-        consumer = Endpoint(f"{RING}{PULL_POINTS}{point}", kept)
+        consumer = Endpoint(f"{RING}{PULL_POINTS}{point}/{asked.id}", kept)
         return replace(asked, consumer=consumer, form=Form(between_nodes.NAME, together=TOGETHER))
 
     def moved(self) -> list[Subscription]:
-        """Those that feed pull points whose home is here by now, or no longer."""
+        """Those that feed pull points whose home is here by now, or no longer. A pull point that is to leave is handed
+        over first."""
         found = ((each, self.localised(each)) for each in self._standing.by_id.values() if is_of_ring(each))
-        return [after for before, after in found if before != after]
+        moved = [(before, after) for before, after in found if before != after and before.consumer is not None]
+        for before, after in moved:
+            self._look_at(before, after)
+        return [after for _, after in moved]
+
+    def _look_at(self, before: Subscription | None, after: Subscription) -> None:
+        if after.consumer is None and (before is None or before.consumer is not None):
+            self._expect(after.id)
 
     def _latest(self, name: SubscriptionId) -> Subscription | None:
         return self._standing.changing.get(name) or self._standing.by_id.get(name)

@@ -70,7 +70,13 @@ async def open_port(
         return None
     key, name = _key(settings, store), str(directory.journal.node)
     tls = _tls(settings)
-    server = PeerServer(_not_yet, key, Member(name), tls=tls and tls[0], report=report)
+    met: list[PeerLinks] = []
+
+    def heard(peer: Member) -> None:
+        for links in met:
+            links.heard(peer.address)
+
+    server = PeerServer(_not_yet, key, Member(name), tls=tls and tls[0], report=report, met=heard)
     try:
         await server.start(host, asked or int(store.meta(PORT) or 0))
     except OSError:
@@ -79,10 +85,18 @@ async def open_port(
         await server.start(host, 0)
     store.set_meta(PORT, str(server.port))
     stack.push_async_callback(server.close)
-    address = f"{settings.ring.advertise or host}:{server.port}"
+    address = _advertised(settings.ring.advertise or host, server.port)
     links = PeerLinks(key, Member(name, address), tls=tls and tls[1], report=report)
+    met.append(links)
     stack.push_async_callback(links.close)
     return RingPort(server, links, name, address)
+
+
+def _advertised(known: str, port: int) -> str:
+    """A host, or a host and a port where another leads here."""
+    host, _, said = known.rpartition(":")
+    is_whole = bool(host) and said.isdigit() and (":" not in host or host.endswith("]"))
+    return known if is_whole else f"[{known}]:{port}" if ":" in known and "]" not in known else f"{known}:{port}"
 
 
 async def joined(url: str | None, http: HttpClient) -> str | None:

@@ -1,22 +1,34 @@
 """This node in its ring: it takes what belongs to it, and asks the others for what does not (paper 004 s3)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+import random
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.implicit.implicit import Implicit
+from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
-from tocsin.broker.ring.answering import Answering
+from tocsin.broker.ring.answering import Answering, Door
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, Unreachable, number_of
+from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.elsewhere import Elsewhere
+from tocsin.broker.ring.gathering import Gathering
+from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.notifying import Notifying
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
@@ -27,21 +39,25 @@ from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling, was_shared
 from tocsin.broker.ring.sharing import Sharing
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.topics.registrations import Registrations
+from tocsin.broker.topics.topics import TopicCounts
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
+from tocsin.model.names import Topic
 from tocsin.model.notification import Notification
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
-from tocsin.routing.implicit.messages import key_of
 from tocsin.routing.implicit.services import Changes
 from tocsin.routing.ring import roster_messages as said
-from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name
+from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, named_at, place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
+from tocsin.routing.ring.topic_keys import key_of_topic
 from tocsin.store.database import Store
+from tocsin.store.errors import StoreError
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
@@ -49,6 +65,8 @@ from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
 LEAVING_SECONDS = 15.0
+AGAIN_SECONDS = 1.0  # until a home that was not reached is told again
+USERS_SECONDS = 0.5  # until a change of the users is seen
 LOOK_SECONDS = 5.0  # for an answer about how a node is
 
 
@@ -83,6 +101,12 @@ class Means(Struct, frozen=True):
     declarations: Declarations
     publishing: Publishing
     deliverer: Deliverer
+    mailboxes: Mailboxes
+    pull_points: PullPoints
+    current_messages: CurrentMessages
+    topic_counts: TopicCounts
+    registrations: Registrations
+    commons: Mapping[str, Table]
     judge: Any
     settled: Callable[[], Settled]
     counts: Callable[[], tuple[int, int]]
@@ -101,9 +125,14 @@ class Ring:
         declarations, now, report = means.declarations, means.now, means.report
         self.circle = circle = Circle(port.name, lambda: self.membership.may_act())
         self.asking = asking = Asking(port.links)
-        self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
-        self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
-        self.relaying = Relaying(circle, asking, self.placing, publishing)
+        pace, steady = _pace(means.settings), _steady(now)
+        self.membership = Membership(self._me, pace, store, asking, steady, report, self._reported)
+        self.elsewhere = Elsewhere(circle, asking)
+        expect, known_now = means.mailboxes.expect, lambda: declarations.known
+        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect)
+        longest, idle = means.settings.max_latency, means.settings.idle
+        gathering = None if longest is None else Gathering(longest, idle)
+        self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
         self.copies = Copies(
             circle,
             asking,
@@ -124,6 +153,7 @@ class Ring:
         adoption = Adoption(
             circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
         )
+        self.commons = Commons(circle, asking, store, means.commons)
         self._settling = Settling(
             store,
             circle,
@@ -135,12 +165,15 @@ class Ring:
             standing,
             declarations,
             means.deliverer,
+            HandingOver(circle, asking, means.journal, self.placing, standing, means.mailboxes),
+            self.commons,
+            means.registrations.settle,
             means.settings.replicas,
             report,
             self.sharing,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
-        self.door: Callable[[asked.Forward], Awaitable[asked.Forwarded]] = _no_door
+        self.door: Door = _no_door
         answering = Answering(
             circle,
             self.membership,
@@ -149,12 +182,17 @@ class Ring:
             self._replicas,
             self._settling,
             self._declaring,
+            self.commons,
             declarations=declarations,
             publishing=publishing,
-            door=lambda request: self.door(request),
+            points=means.pull_points,
+            door=lambda request, left: self.door(request, left),
             load=self._load,
             stored=lambda: tuple(store.past.declared(means.reader.end())),
             sharing=self.sharing,
+            current=means.current_messages.at,
+            seen=means.topic_counts.names,
+            heard=means.registrations.heard,
         )
         port.answer = answering.answer
         self._tasks: list[asyncio.Task[None]] = []
@@ -176,7 +214,7 @@ class Ring:
             self._settling.chosen(machine.roster)
         else:
             self.membership.post(said.Found() if join is None else said.Enter(join))
-        works = (self._settling.run(), self._settling.release(), self._sweep())
+        works = (self._settling.run(), self._settling.release(), self._sweep(), self._share_users())
         self._tasks = [asyncio.create_task(each) for each in works]
 
     async def leave(self) -> None:
@@ -204,6 +242,12 @@ class Ring:
             await asyncio.sleep(SWEEP_SECONDS)
             await self._settling.sweep()
 
+    async def _share_users(self) -> None:
+        while True:
+            await asyncio.sleep(USERS_SECONDS)
+            with contextlib.suppress(Refusal, StoreError):  # it is tried again
+                await self.commons.share_users()
+
     def _me(self) -> Member:
         asked, port = self._means.settings, self._port
         return Member(port.name, identifier_of(port.name), port.address, asked.role == "broker", asked.site or "")
@@ -220,6 +264,10 @@ class Ring:
                 self._departed.set()
             case said.Kept(name, heard_by):
                 self._means.report(f"{name} is not heard of here, but by {heard_by}: is the line between bad?")
+            case said.Forced(roster, out, by):
+                self._means.report(
+                    f"{by} put {', '.join(out)} out of the ring without a majority (roster {roster.number})"
+                )
             case said.Refused(why):
                 self._means.report(f"this node is not let into the ring: {why}")
 
@@ -260,20 +308,49 @@ class Ring:
     def post(self, url: str, headers: Pairs, body: bytes, done: Callable[[Answer], None]) -> None:
         """What a pull point is to hold that has its home elsewhere."""
         del headers
-        task = asyncio.create_task(self._post(url[len(RING) + len(PULL_POINTS) :], body, done))
+        pull_point, _, subscription = url[len(RING) + len(PULL_POINTS) :].partition("/")
+        task = asyncio.create_task(self._post(pull_point, subscription, body, done))
         self._posts.add(task)
         task.add_done_callback(self._posts.discard)
 
-    async def _post(self, pull_point: str, frames: bytes, done: Callable[[Answer], None]) -> None:
+    async def _post(self, pull_point: str, subscription: str, frames: bytes, done: Callable[[Answer], None]) -> None:
         async def attempt(roster: Roster) -> None:
             home = roster.owner(place_of_name(pull_point))
-            await self.asking.tell(home, asked.Post(number_of(roster), pull_point, frames))
+            await self.asking.tell(home, asked.Post(number_of(roster), pull_point, subscription, frames))
 
         try:
             await self.circle.agreed(attempt)
             done(Answer(204))
         except Refusal as refusal:
             done(Answer(503 if refusal.reason == "overloaded" else 400, error=refusal.text))
+
+    # What registered publishers need
+
+    def name_at(self, topics: Sequence[Topic]) -> str:
+        """At the key of the first."""
+        key = key_of_topic(topics[0]) if topics else random.randrange(SIZE)
+        return named_at(key, uuid.uuid4().hex)
+
+    def is_at_home(self, name: str) -> bool:
+        return self.circle.is_mine(place_of_name(name))
+
+    def nodes(self) -> set[str]:
+        return {each.name for each in self.circle.roster.members}
+
+    async def put_everywhere(self, kind: str, name: str, value: bytes | None) -> None:
+        await self.commons.spread(kind, name, value)
+
+    async def tell_wanted(self, name: str, wanted: Callable[[], bool]) -> None:
+        async def attempt(roster: Roster) -> None:
+            home = roster.owner(place_of_name(name))
+            if home.name != self.circle.me:
+                await self.asking.tell(home, asked.Wants(number_of(roster), name, wanted()))
+
+        while True:
+            with contextlib.suppress(Refusal):
+                await self.circle.agreed(attempt)
+                return
+            await asyncio.sleep(AGAIN_SECONDS)
 
     # What the doors ask
 
@@ -284,12 +361,38 @@ class Ring:
         home = self.circle.roster.owner(place_of_name(name))
         return None if home.name == self.circle.me else home
 
-    def home_of_machine(self, name: str) -> Member | None:
-        """The node that has the notifier of that name, or the results of that message; None for this one."""
-        if self.sharing is None or self.circle.is_alone or not self.circle.is_in:
+    @property
+    def has_others(self) -> bool:
+        return self.circle.is_in and not self.circle.is_alone
+
+    def homes(self) -> Callable[[Subscription], bool]:
+        """Which subscriptions are at home here; of many at once. What is this node's own always is."""
+        member = self.circle.roster.get(self.circle.me)
+        after, upto = self.circle.roster.range_of(member) if member is not None else (0, 0)
+        first, last = f"{after:016x}", f"{upto:016x}"
+
+        def is_home(subscription: Subscription) -> bool:
+            name = subscription.id
+            if name[16:17] != "-":
+                return not is_of_ring(subscription) or within(place_of_name(name), after, upto)
+            key = name[:16]
+            return first < key <= last if first < last else key > first or key <= last
+
+        return is_home
+
+    def is_held(self, subscription: Subscription) -> bool:
+        """Whether it belongs at this node, and is not merely left here until it is swept away."""
+        if not self.has_others or not is_of_ring(subscription):
+            return True
+        member = self.circle.roster.get(self.circle.me)
+        return member is not None and self.placing.is_held(subscription, *self.circle.roster.range_of(member))
+
+    async def forwarded(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded | None:
+        """None from one that does not answer."""
+        try:
+            return await self.forward(to, request, seconds)
+        except (Refusal, *UNREADABLE):
             return None
-        home = self.circle.roster.owner(key_of(name))
-        return None if home.name == self.circle.me else home
 
     async def forward(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded:
         try:
@@ -297,18 +400,49 @@ class Ring:
         except Unreachable as problem:
             raise Refusal("overloaded", f"{problem}; try again a little later") from None
 
+    @property
+    def has_doors(self) -> bool:
+        return self._means.settings.role == "broker"
+
+    async def with_doors(self) -> list[str]:
+        """Where clients are served."""
+        others = [each for each in self.circle.roster.members if each.doors]
+        seats = await asyncio.gather(*(self._seat(self.circle.roster, each) for each in others))
+        return [each.load.url for each in seats if each.load is not None]
+
+    async def forward_home(self, name: str, request: asked.Forward, seconds: float) -> asked.Forwarded:
+        """To whoever has what is called so, also when that is another by now; once, if it may have been done."""
+
+        async def attempt(roster: Roster) -> asked.Forwarded:
+            home, numbered = roster.owner(place_of_name(name)), replace(request, number=number_of(roster))
+            if home.name == self.circle.me:
+                await self.circle.same(numbered.number, ready=True)
+                return await self.door(request, asyncio.Event())
+            try:
+                return await self.asking.ask_while_wanted(home, numbered, asked.Forwarded, seconds, request.ticket)
+            except Unreachable as problem:
+                if problem.sent and request.method != "GET":
+                    raise Refusal("cannot-store", f"{problem}; whether it was done is not known") from None
+                raise
+
+        return await self.circle.agreed(attempt)
+
     # What an operator does
 
     async def view(self, caller: Caller) -> View:
         caller.anybody()
-        machine, now = self.membership.machine, self._means.now()
         roster = self.circle.roster
         seats = await asyncio.gather(*(self._seat(roster, each) for each in roster.members))
-        return View(self.circle.me, machine.standing(now), roster.number, tuple(seats))
+        return View(self.circle.me, self.membership.standing, roster.number, tuple(seats))
 
     async def remove(self, caller: Caller, names: Sequence[str]) -> None:
         """Nodes that do not come back, when most of the ring is gone with them: nobody else is asked."""
         caller.must_manage_everything("put nodes out of the ring")
+        known = [each.name for each in self.circle.roster.members if each.name != self.circle.me]
+        if strangers := [each for each in names if each not in known]:
+            raise Refusal(
+                "unknown-name", f"there is no other node {strangers[0][:80]!r}; {known_names(strangers[0], known)}"
+            )
         await self.membership.tell(said.Force(tuple(names), caller.name or "an operator"))
 
     async def _seat(self, roster: Roster, member: Member) -> Seat:
@@ -330,9 +464,15 @@ class Ring:
         return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready)
 
 
-async def _no_door(request: asked.Forward) -> asked.Forwarded:
-    del request
+async def _no_door(request: asked.Forward, left: asyncio.Event) -> asked.Forwarded:
+    del request, left
     raise Refusal("overloaded", "the doors of this node are not open yet; try again a little later")
+
+
+def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:
+    """The same clock, but for what somebody sets it by while the node runs."""
+    begun = now() - time.monotonic_ns()
+    return lambda: Instant(begun + time.monotonic_ns())
 
 
 def _pace(settings: RingSettings) -> Pace:

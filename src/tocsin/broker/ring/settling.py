@@ -3,7 +3,7 @@ for that, for whom it goes on, and what it need not have any more."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +13,9 @@ from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of
+from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.copies import Copies
+from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.messages import Adopted, Gather, Gathered, Known
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.replicas import Replicas
@@ -67,6 +69,9 @@ class Settling:
         standing: StandingSubscriptions,
         declarations: Declarations,
         deliverer: Deliverer,
+        handing_over: HandingOver,
+        commons: Commons,
+        registrations: Callable[[], Awaitable[None]],
         replicated: int,
         report: Callable[[str], None],
         sharing: Sharing | None,
@@ -75,6 +80,7 @@ class Settling:
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
+        self._handing_over, self._commons, self._registrations = handing_over, commons, registrations
         self._replicated, self._report = replicated, report
         self._rosters: asyncio.Queue[Roster] = asyncio.Queue()
         self._settling: asyncio.Task[None] | None = None
@@ -179,8 +185,11 @@ class Settling:
                 if not is_whole:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
+                    is_whole = True
                     if self._sharing is not None:
                         await self._sharing.ready(number, *roster.range_of(me))
+                await self._registrations()
+                await self._handing_over.run()
                 return
             except (Refusal, Unreachable) as problem:
                 if told != (told := str(problem)):
@@ -202,6 +211,7 @@ class Settling:
             await self._declarations.append_here(known)
         if self._sharing is not None:
             await self._sharing.gather(number, after, upto)
+        await self._commons.gather(number)
         return orphans
 
     def orphans(self) -> list[str]:

@@ -6,7 +6,7 @@ from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Copy as Copy
 from tocsin.model.notification import Message as Message
 from tocsin.routing.machine import Expire, Started, Unanswered
-from tocsin.routing.ring.identifiers import identifier_of
+from tocsin.routing.ring.identifiers import place_of_name
 from tocsin.semantics.interest.ino import Service
 
 HISTORY = ""  # the name of the central history; no notifier has none
@@ -33,7 +33,7 @@ def is_of_one_message(name: str) -> bool:
 
 def key_of(name: str) -> int:
     """Where on a circle of nodes the machine of that name is: a message's history by the message's own id."""
-    return identifier_of(name.removeprefix(_OF_MESSAGE))
+    return place_of_name(name.removeprefix(_OF_MESSAGE))
 
 
 class Publish(Struct, frozen=True):
