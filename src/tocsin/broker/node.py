@@ -281,7 +281,17 @@ class Node:
         )
         host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
         world_changed = self.declarations.world_changed
-        means = Means(store, network.to_peers, sending.key, network.patience, on.report, world_changed, self.harvests)
+        means = Means(
+            store,
+            network.to_peers,
+            sending.key,
+            network.patience,
+            on.report,
+            world_changed,
+            self.harvests,
+            lambda: None if ring is None else ring.notifying(),
+            lambda *what: None if ring is None else ring.change_world(*what),
+        )
         self.implicit = implicit = Implicit(host, settings.implicit, means)
         ways = Ways(
             base_url,
@@ -341,6 +351,7 @@ class Node:
             now,
             on.report,
             self.journal,
+            self.implicit,
         )
         ring = Ring(port, means)
         on.network.schemes["ring"] = ring

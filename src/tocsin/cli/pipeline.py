@@ -193,7 +193,7 @@ def simulate(
     sample: Annotated[int, typer.Option(help="So many services publish, drawn by --seed.", min=0)] = 0,
     seed: Annotated[int, typer.Option(help="Another one draws others.")] = 1,
     publications: Annotated[str | None, typer.Option(help="A table of what is published: root, topic.")] = None,
-    protocol: Annotated[str, typer.Option(help="bin, cin, din, hin or hin-din; all compares them.")] = "all",
+    protocol: Annotated[str, typer.Option(help="bin, cin, din, hin, dht-cin or hin-din; all compares them.")] = "all",
     limit: Annotated[int, typer.Option(help="Passes of one notifier at most, by BIN and HIN.", min=1, max=1_000)] = 16,
     inherit: Annotated[
         list[str] | None, typer.Option(help="topics, categories: edges hold for those below theirs too.")

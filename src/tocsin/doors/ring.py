@@ -38,6 +38,8 @@ FORWARD_SECONDS = LONGEST_WAIT + 30.0  # who waits for messages may wait long
 # What lasts is served by any node: it asks the home for what there is, again and again.
 _STREAM = re.compile(r"/api/pullpoints/[^/]+/(?:stream|socket)$")
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
+_NOTIFIERS = "/api/notifiers"
+_OF_NOTIFIERS = re.compile(r"/(?:notifiers|api/notifiers|api/disseminations)/([^/]+)(?:/|$)")
 ALONE = ALONE_HEADER.encode()
 _OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 _JSON = (("Content-Type", "application/json"),)
@@ -55,6 +57,8 @@ def ring_door(ring: Ring, application: Application, body_limit: int) -> Applicat
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
         elif not ring.has_doors and not scope["path"].startswith(_OPEN):
             await send_reply(send, await _no_doors(ring))
+        elif _creates_notifier(ring, scope):
+            await _create(ring, application, scope, receive, send, body_limit)
         elif (name := _elsewhere(ring, scope)) is None:
             await application(scope, receive, send)
         else:
@@ -77,10 +81,53 @@ def _whereabouts(ring: Ring) -> Reply:
 def _elsewhere(ring: Ring, scope: Scope) -> str | None:
     """What it is about, if that is not at home here, or not yet."""
     path: str = scope["path"]
-    found = _NAMED.search(path)
+    found = _NAMED.search(path) or (_OF_NOTIFIERS.match(path) if ring.sharing is not None else None)
     if found is None or not ring.has_others or _STREAM.match(path) or header(scope, ALONE):
         return None
-    return None if ring.circle.is_ready and ring.home_of(found[1]) is None else found[1]
+    return None if _is_here(ring, found[1]) else found[1]
+
+
+def _is_here(ring: Ring, name: str) -> bool:
+    return ring.circle.is_ready and ring.home_of(name) is None
+
+
+def _creates_notifier(ring: Ring, scope: Scope) -> bool:
+    is_asked = scope["path"] == _NOTIFIERS and scope["method"] == "POST"
+    return is_asked and ring.has_others and ring.sharing is not None
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+async def _create(
+    ring: Ring, application: Application, scope: Scope, receive: Receive, send: Send, body_limit: int
+) -> None:
+    """A notifier that is yet to be has its name in what asks for it. What cannot be read is refused where it came."""
+    try:
+        body = await read_body(scope, receive, body_limit)
+    except Refusal as refusal:
+        await send_reply(send, problem(refusal))
+        return
+    plain = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"content-encoding"]}
+    try:
+        name = msgspec.json.decode(body, type=_Named).name
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        name = ""
+    if not name or _is_here(ring, name):
+        await application(plain, _again(body, receive), send)
+    else:
+        await _forward(ring, name, plain, _again(body, receive), send, body_limit)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What was read, to be read once more."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return first.pop() if first else await receive()
+
+    return received
 
 
 async def _forward(ring: Ring, name: str, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:

@@ -45,6 +45,11 @@ class Family(ABC, Generic[M]):
         del machine
         return True
 
+    def holds(self, name: str) -> bool:
+        """Whether a machine of that name is asked at this node, if there is one."""
+        del name
+        return True
+
     def place(self, letter: Letter, machine: M | None) -> Place | None:
         """Where it is to go, given the machine of that name at this node; None if there is none anywhere."""
         return HERE if machine is not None or isinstance(letter.message, self.begins) else None
@@ -53,6 +58,10 @@ class Family(ABC, Generic[M]):
         """What becomes of a message that nobody can take."""
         del letter, now
         return ()
+
+    def report_place(self, report: Report) -> Place:
+        """Where one goes that is not for this node."""
+        return Place(report.to, REPORTS)
 
     def gathers(self, report: Report) -> bool:
         """Whether it is for this node."""

@@ -20,6 +20,7 @@ from tocsin.broker.ring.placing import Placing
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import Settling
+from tocsin.broker.ring.sharing import Asked, Sharing
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation.between_nodes import ring_door
 from tocsin.model.names import Topic
@@ -55,10 +56,12 @@ class Answering:
         door: Door,
         load: Callable[[], asked.Loaded],
         stored: Callable[[], tuple[Any, ...]],
+        sharing: Sharing | None,
         current: Callable[[Topic], Notification | None],
         seen: Callable[[], tuple[str, ...]],
         heard: Callable[[str, str, bool], None],
     ) -> None:
+        self._sharing = sharing
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
         self._harvesting, self._view_replicas = harvesting, view_replicas
         self._replicas, self._settling, self._declaring, self._commons = replicas, settling, declaring, commons
@@ -84,12 +87,8 @@ class Answering:
                 return encode(await self._harvesting.take(peer, request))
             case asked.Has():
                 return encode(await self._harvesting.has(request))
-            case asked.OfViews(request=asked.Keep(number) as keep):
-                await self._circle.same(number)
-                return encode(await self._view_replicas.keep(keep))
-            case asked.OfViews(request=asked.Copies(number, origin, first)):
-                await self._circle.same(number)
-                return encode(await asyncio.to_thread(self._view_replicas.copy, origin, first))
+            case asked.OfViews(inner):
+                return await self._of_views(inner)
             case asked.Tell() | asked.Replied() | asked.Question():
                 return await self._harvesting.answer(request)
             case asked.Change(number, now, subscription):
@@ -116,6 +115,8 @@ class Answering:
             case asked.Adopted(number, origin):
                 await self._circle.same(number)
                 await self._replicas.forget(origin)
+                if self._sharing is not None:
+                    await self._sharing.forget(origin)
             case asked.Post(number, pull_point, subscription, frames):
                 await self._circle.same(number, ready=True)
                 door = ring_door(peer, only=(subscription,), door=f"{PULL_POINTS}{pull_point}")
@@ -146,7 +147,21 @@ class Answering:
                 return encode(self._seen())
             case asked.Load():
                 return encode(self._load())
+            case _:
+                return await self._shared(request)
         return DONE
+
+    async def _of_views(self, request: asked.Keep | asked.Copies) -> bytes:
+        await self._circle.same(request.number)
+        if isinstance(request, asked.Keep):
+            return encode(await self._view_replicas.keep(request))
+        return encode(await asyncio.to_thread(self._view_replicas.copy, request.origin, request.first))
+
+    async def _shared(self, request: Asked) -> bytes:
+        """A node that has another keep its world takes no part in that of a ring."""
+        if self._sharing is None:
+            raise Refusal("malformed", "this node has its world elsewhere (implicit.registry), and not on the ring")
+        return encode(await self._sharing.answer(request))
 
     async def _point(self, request: asked.Find | asked.Pull | asked.Read | asked.HandOut) -> Any:
         """Whoever asks has looked whether it may."""

@@ -10,6 +10,9 @@ from tocsin.model.declarations import Declaration
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.subscription import Subscription
+from tocsin.semantics.interest.changes import Change as WorldChange
+from tocsin.semantics.interest.changes import Changing
+from tocsin.store.machines import Piece
 from tocsin.store.pull_points import PointState
 
 
@@ -148,6 +151,90 @@ class Post(Struct, frozen=True, tag="P", array_like=True):
     pull_point: str
     subscription: str
     frames: bytes
+
+
+class ChangeWorld(Struct, frozen=True, tag="wc", array_like=True):
+    """Of the world as it was at that version, to the node that orders its changes; answered with the version by then.
+    What has a nonce that was heard before is done."""
+
+    number: int
+    nonce: str
+    version: int
+    changes: tuple[WorldChange, ...]
+    by: str
+
+
+class PutWorld(Struct, frozen=True, tag="wp", array_like=True):
+    """From there to all others; answered with the version that they have."""
+
+    number: int
+    changes: tuple[Changing, ...]
+
+
+class WorldAfter(Struct, frozen=True, tag="wa", array_like=True):
+    """Which changes are there after that version? A page of them."""
+
+    number: int
+    after: int
+
+
+class Letters(Struct, frozen=True, tag="il", array_like=True):
+    """For machines of implicit notification that the other has, and questions to them."""
+
+    number: int
+    batch: bytes
+
+
+class Outcome(Struct, frozen=True, tag="io", array_like=True):
+    """What became of a message by now, or in so many seconds, whichever ends it?"""
+
+    number: int
+    message: str
+    seconds: float
+
+
+class KeepMachines(Struct, frozen=True, tag="ik", array_like=True):
+    """What the machines of `origin` remember, for one that keeps a copy: what follows on `before`, or begins it anew
+    with -1. With `seq` it is whole up to there."""
+
+    number: int
+    origin: str
+    before: int
+    seq: int
+    pieces: tuple[Piece, ...]
+
+
+class MachinesOf(Struct, frozen=True, tag="im", array_like=True):
+    """What do you keep of that node's machines? A page of it, if one is asked for."""
+
+    number: int
+    origin: str
+    page: int = -1
+
+
+class MachinesKept(Struct, frozen=True, array_like=True):
+    """`last` is 0 where there is no whole copy."""
+
+    last: int
+    pieces: tuple[Piece, ...] = ()
+    more: bool = False
+
+
+class GatherMachines(Struct, frozen=True, tag="ig", array_like=True):
+    """A page of what the machines remember that lie in (after, upto], from one who had that arc."""
+
+    number: int
+    after: int
+    upto: int
+    page: int
+
+
+class TookMachines(Struct, frozen=True, tag="it", array_like=True):
+    """They need not be kept any more by who had them."""
+
+    number: int
+    after: int
+    upto: int
 
 
 class Find(Struct, frozen=True, tag="i", array_like=True):
@@ -312,6 +399,15 @@ Request = (
     | Adopted
     | Forward
     | Post
+    | ChangeWorld
+    | PutWorld
+    | WorldAfter
+    | Letters
+    | Outcome
+    | KeepMachines
+    | MachinesOf
+    | GatherMachines
+    | TookMachines
     | Find
     | Pull
     | Read

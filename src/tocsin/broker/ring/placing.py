@@ -23,7 +23,7 @@ from tocsin.matching.catalogue import Catalogue
 from tocsin.model.filters import NOTHING, Filter
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.subscription import Subscription, neighbour_of, notifier_of
+from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.routing.ring.identifiers import SIZE, named_at, place_of_name, within
 from tocsin.routing.ring.keys import keys_of, place_of
 from tocsin.routing.ring.roster import Member, Roster
@@ -36,8 +36,8 @@ SPANS = 200_000  # that are remembered
 
 
 def is_of_ring(subscription: Subscription) -> bool:
-    """What a notifier tells its service, and what goes to a neighbour of a tree, is this node's own."""
-    return notifier_of(subscription) is None and neighbour_of(subscription) is None
+    """What goes to a neighbour of a tree is this node's own."""
+    return neighbour_of(subscription) is None
 
 
 class Placing:

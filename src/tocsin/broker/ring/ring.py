@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.implicit.implicit import Implicit
 from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.pull_points.mailboxes import Mailboxes
@@ -30,12 +31,14 @@ from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
+from tocsin.broker.ring.notifying import Notifying
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.publishers import Publishers
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
-from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
+from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling, was_shared
+from tocsin.broker.ring.sharing import Sharing
 from tocsin.broker.ring.view_copies import ViewCopies
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
@@ -50,6 +53,7 @@ from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
+from tocsin.routing.implicit.services import Changes
 from tocsin.routing.ring import roster_messages as said
 from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
@@ -112,6 +116,7 @@ class Means(Struct, frozen=True):
     now: Callable[[], Instant]
     report: Callable[[str], None]
     journal: Any
+    implicit: Implicit
 
 
 class Ring:
@@ -144,6 +149,12 @@ class Ring:
         view_replicas = Replicas(means.places.data / "view_replicas")
         self._replicas = Replicas(means.places.data / "replicas", view_replicas)
         self._view_replicas = view_replicas
+        kept = means.implicit.kept
+        self.sharing = (
+            None
+            if kept is None
+            else Sharing(circle, asking, means.implicit, kept, store, now(), was_shared=was_shared(store))
+        )
         known = declarations.known
         adoption = Adoption(
             circle,
@@ -175,6 +186,7 @@ class Ring:
             means.registrations.settle,
             means.settings.replicas,
             report,
+            self.sharing,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
         answering = Answering(
@@ -194,6 +206,7 @@ class Ring:
             door=lambda request, left: self.forwarding.door(request, left),
             load=self._load,
             stored=lambda: tuple(store.past.declared(means.reader.end())),
+            sharing=self.sharing,
             current=means.current_messages.at,
             seen=means.topic_counts.names,
             heard=means.registrations.heard,
@@ -242,6 +255,8 @@ class Ring:
         await asyncio.gather(*self._tasks, *self._posts, return_exceptions=True)
         await self._settling.close()
         await self.copies.close()
+        if self.sharing is not None:
+            await self.sharing.close()
         await self.membership.close()
         await self._replicas.close()
         await self._view_replicas.close()
@@ -316,6 +331,14 @@ class Ring:
 
     def declare(self, what: Sequence[Declaration]) -> Awaitable[None] | None:
         return self._declaring.spread(what)
+
+    def notifying(self) -> Notifying | None:
+        """None where notifiers are this node's own."""
+        found = None if self.sharing is None else self.sharing.notifying
+        return found if found is not None and found.is_shared else None
+
+    def change_world(self, changes: Changes, by: str) -> Awaitable[int] | None:
+        return None if self.sharing is None else self.sharing.world.spread(changes, by)
 
     def post(self, url: str, headers: Pairs, body: bytes, done: Callable[[Answer], None]) -> None:
         """What a pull point is to hold that has its home elsewhere."""

@@ -19,6 +19,7 @@ from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.messages import Adopted, Gather, Gathered, Known
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.replicas import Replicas
+from tocsin.broker.ring.sharing import Sharing
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.model.declarations import Declaration
@@ -48,6 +49,13 @@ class Ready(Struct, frozen=True, array_like=True):
         return after != upto and inside and distance(self.after, upto) <= distance(self.after, self.upto)
 
 
+def was_shared(store: Store) -> bool:
+    """Whether this node was one of several when it was last up."""
+    kept = store.meta(READY)
+    ready = msgspec.json.decode(kept, type=Ready) if kept else None
+    return ready is not None and ready.after != ready.upto
+
+
 class Settling:
     def __init__(
         self,
@@ -66,7 +74,9 @@ class Settling:
         registrations: Callable[[], Awaitable[None]],
         replicated: int,
         report: Callable[[str], None],
+        sharing: Sharing | None,
     ) -> None:
+        self._sharing = sharing
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
@@ -125,6 +135,8 @@ class Settling:
         """Others go on for this node: what it had is theirs."""
         await self._stop()
         self._store.set_meta(READY, "")
+        if self._sharing is not None:
+            await self._sharing.put_out()
         ended = [
             self._standing.change_here(replace(each, state="ended", reason="this node was put out of its ring"))
             for each in self._standing.all()
@@ -152,6 +164,9 @@ class Settling:
         await circle.take(roster)
         self._since = asyncio.get_running_loop().time()
         self._copies.chosen(life_of(me), roster.keepers(me, self._replicated))
+        if self._sharing is not None:
+            is_new = ready is None and len(roster.members) > 1
+            self._sharing.chosen(life_of(me), roster.keepers(me, self._replicated), is_new=is_new)
         for each in self._placing.moved():
             self._standing.change_here(each)
         self._settling = asyncio.create_task(self._settle(roster, me, is_whole or len(roster.members) == 1))
@@ -171,6 +186,8 @@ class Settling:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
                     is_whole = True
+                    if self._sharing is not None:
+                        await self._sharing.ready(number, *roster.range_of(me))
                 await self._registrations()
                 await self._handing_over.run()
                 return
@@ -192,6 +209,8 @@ class Settling:
         for each in self._circle.others()[:1]:
             known = await self._asking.ask(each, Known(number), tuple[Declaration, ...])
             await self._declarations.append_here(known)
+        if self._sharing is not None:
+            await self._sharing.gather(number, after, upto)
         await self._commons.gather(number)
         return orphans
 
@@ -202,10 +221,14 @@ class Settling:
 
     async def _adopt(self, number: int, origin: str) -> None:
         count = await self._adoption.adopt(origin)
+        if self._sharing is not None:
+            await self._sharing.adopt(number, origin)
         self._report(f"this node goes on for {name_of(origin)}, which left {count:,} notifications to be told")
         for each in self._circle.others():
             await self._asking.tell(each, Adopted(number, origin))
         await self._replicas.forget(origin)
+        if self._sharing is not None:
+            await self._sharing.forget(origin)
 
     def _ready(self) -> Ready | None:
         kept = self._store.meta(READY)

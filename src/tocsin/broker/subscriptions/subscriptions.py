@@ -177,11 +177,14 @@ class Subscriptions:
         self._check_address(consumer, form)
         self._consumers.check(NODE, consumer)
         self._check_shared(consumer)
-        asked, name = self._consumers.asked(consumer, form), SubscriptionId(uuid.uuid4().hex)
+        asked, name = self._consumers.asked(consumer, form), self._name((ForNotifier(notifier),))
         position = self._journal.position()
         return await self._standing.change(
             Subscription(name, owner, asked, None, form, (ForNotifier(notifier),), position, None)
         )
+
+    def _name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
+        return SubscriptionId(uuid.uuid4().hex) if (ring := self._ring()) is None else ring.name(filters)
 
     async def subscribe_again(self, notifier: str, ended: str) -> Subscription:
         """As its service was told until that ended, and from there on: what came since is not lost."""
@@ -192,7 +195,7 @@ class Subscriptions:
         return await self._standing.change(
             replace(
                 last.subscription,
-                id=SubscriptionId(uuid.uuid4().hex),
+                id=self._name((ForNotifier(notifier),)),
                 filters=(ForNotifier(notifier),),
                 since=Position(self._journal.node, last.at.offset),
                 expires=None,
@@ -228,7 +231,7 @@ class Subscriptions:
         self._consumers.check(caller, consumer, request.end_to)
         filters = self._declarations.resolved(request.filters)
         return Subscription(
-            SubscriptionId(uuid.uuid4().hex) if (ring := self._ring()) is None else ring.name(filters),
+            self._name(filters),
             None,
             self._consumers.asked(consumer, request.form),
             request.end_to,

@@ -32,7 +32,7 @@ door.describe(
     status=202,
     parameters={
         "topic": Query("The topic of data that is neither SOAP nor a CloudEvent"),
-        "protocol": Query("bin, cin, din, hin or hin-din, which is the default"),
+        "protocol": Query("bin, cin, din, hin, dht-cin or hin-din, which is the default"),
         "limit": Query(
             "How often one notifier passes it on at most, where the protocol can loop", schema={"type": "integer"}
         ),
