@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.whole.acts import call, get, until
 from tests.whole.rings import ProcessRing
-from tests.whole.shell import BrokerProcess, document
+from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 
 from tocsin.semantics.interest.world_forms import demo, write_world
@@ -161,3 +161,49 @@ async def test_notifiers_of_one_node_are_shared_with_those_who_join(stage: Stage
         found = await stage.result(ring.at(2), message)
         assert found["complete"] and set(found["receivers"]) == FIVE
     await stage.until_told(messages)
+
+
+class Publishers:
+    """They publish at any node that stands, one message after the other, until they are stopped."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage, self._number, self._stop = stage, 0, False
+        self.acknowledged: list[str] = []
+
+    async def run(self) -> None:
+        stage = self._stage
+        while not self._stop:
+            self._number += 1
+            node = stage.ring.at(self._number)
+            asked = {"topic": TOPIC, "data": "shakes", "protocol": "dht-cin"}
+            answer = await call(stage.http, "POST", f"{node.url}/api/notifiers/{ROOT}/publish", asked)
+            if answer.status == 202:
+                self.acknowledged.append(str(document(answer.body)["id"]))
+
+    def stop(self) -> None:
+        self._stop = True
+
+
+async def test_a_node_dies_while_messages_are_on_their_way(stage: Stage, ring: ProcessRing) -> None:
+    """Lemma 1: nobody is told by two. Who was just being told when its node died may be told again by the next."""
+    await ring.grow(4)
+    await stage.load(ring.at(0))
+    await stage.create_all()
+    publishers = Publishers(stage)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(publishers.run())
+        for number in (2, 0):
+            before = len(publishers.acknowledged)
+            await wait_until(lambda before=before: len(publishers.acknowledged) > before + 20, "some are published")  # type: ignore[misc]
+            ring.kill(number)
+            await ring.begin()
+            await ring.settled()
+        publishers.stop()
+    assert len(publishers.acknowledged) > 40
+    for message in publishers.acknowledged:
+        found = await stage.result(ring.at(0), message)
+        assert (found["complete"], found["repetitions"], set(found["receivers"])) == (True, 0, FIVE), found
+    wanted = set(publishers.acknowledged)
+    for name in sorted(FIVE):
+        await until(lambda name=name: stage.told(ring.at(0), name), lambda told: wanted <= set(told), 60)  # type: ignore[misc]

@@ -50,6 +50,9 @@ class Family(ABC, Generic[M]):
         del name
         return True
 
+    def admit(self, letter: Letter) -> None:
+        """Of one that nobody keeps: refused if its machine is another node's by now."""
+
     def place(self, letter: Letter, machine: M | None) -> Place | None:
         """Where it is to go, given the machine of that name at this node; None if there is none anywhere."""
         return HERE if machine is not None or isinstance(letter.message, self.begins) else None

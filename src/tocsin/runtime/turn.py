@@ -62,6 +62,8 @@ class Turn:
 
     def handle(self, letter: Letter) -> list[Any]:
         """One that was taken before, or that nobody keeps."""
+        if not letter.id:
+            self._family.admit(letter)
         machine = self._machines[letter.to] if letter.to in self._machines else self._begin(letter)
         gone = machine is None or (letter.id and not self._family.resident(machine))
         answers = self._pass_on(letter) if gone else self._handle(letter)

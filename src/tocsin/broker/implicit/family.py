@@ -27,6 +27,7 @@ from tocsin.routing.implicit.messages import (
     Had,
     Handled,
     Join,
+    Leave,
     Membership,
     Message,
     Publication,
@@ -111,6 +112,11 @@ class Notifiers(Family[Machine[Any]]):
         if (ring := self._ring()) is not None:
             return ring.holds(name)
         return bool(self.always) or not is_history(name)
+
+    def admit(self, letter: Letter) -> None:
+        """The roster may have changed since it was let in, and another may go on from what was here then."""
+        if isinstance(letter.message, Claim | Join | Leave) and not self.holds(letter.to):
+            raise Refusal("not-here", f"{letter.to[:80]!r} is at another node of the ring by now; try again")
 
     def place(self, letter: Letter, machine: Machine[Any] | None) -> Place | None:
         membership = machine.membership if isinstance(machine, Notifier) else None

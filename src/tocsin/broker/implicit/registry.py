@@ -106,7 +106,8 @@ class LocalRegistry:
         return await self.change_here(changes, by)
 
     async def append(self, changes: Sequence[Changing]) -> int:
-        """Made elsewhere, in their order; the version that this world has then. Those it has are passed over."""
+        """Made elsewhere, in their order; the version that this world has then. Those it has are passed over. Who made
+        them has told of them all who have to hear of it."""
         return await self._changes.do(self._append(changes))
 
     async def _append(self, changes: Sequence[Changing]) -> int:
@@ -124,7 +125,6 @@ class LocalRegistry:
         await asyncio.to_thread(self._tables.replace_changes, changes)
         self._take(world)
         self._tell_waiting()
-        await self.tell_changed()
 
     async def change_here(self, changes: Changes, by: str) -> int:
         """At this node alone."""
@@ -133,6 +133,7 @@ class LocalRegistry:
     async def _change(self, changes: Changes, by: str) -> int:
         if made := changes(self._world) if callable(changes) else changes:
             await self._stored(self._keep(made, by))
+            await self.tell_changed()
         return self._world.version
 
     async def _stored(self, keeping: Coroutine[Any, Any, None]) -> None:
@@ -144,7 +145,6 @@ class LocalRegistry:
             if self._tried.version != self._world.version:  # whatever went wrong
                 self._tried = _again(self._world)
         self._tell_waiting()
-        await self.tell_changed()
 
     async def tell_changed(self) -> None:
         if self._on_changed is not None:
