@@ -21,9 +21,9 @@ PER_SECOND, PER_CPU = "notifications/s", "notifications per CPU-s"
 
 
 class Sizes(Struct, frozen=True):
-    """Where `fan_out` are subscribed there are fewer messages, so that a slice takes about as long. Without
-    `rival_messages` NATS is left out."""
+    """Where `fan_out` are subscribed there are fewer messages, so that a slice takes about as long."""
 
+    cases: str = "rings,workers,rivals"
     rounds: int = 9
     messages: int = 1_200
     nodes: int = 4

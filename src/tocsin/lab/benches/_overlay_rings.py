@@ -14,7 +14,7 @@ ONE, LOCAL = "one process", "at the node that has the key"
 TOPICS_OF_EACH = 16
 
 
-def against_one(case: Case, replicas: int) -> Iterator[Result]:
+def rings(case: Case, replicas: int) -> Iterator[Result]:
     """Topics are spread evenly over the nodes, so that what is seen is not the luck of their places on the circle."""
     sizes, free = case.sizes, case.cores.brokers
     with served(case.folder / "one", free) as one, ring(case.folder, sizes.nodes, replicas, free) as nodes:

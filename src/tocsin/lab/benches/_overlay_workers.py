@@ -14,7 +14,7 @@ from tocsin.lab.benches._overlay_stage import any_topics, broker_at, has_workers
 TARGET, LATENCY_TARGET = 1.6, 1.0
 
 
-def against_one(case: Case) -> Iterator[Result]:
+def workers(case: Case) -> Iterator[Result]:
     many, free = case.sizes.workers, case.cores.brokers
     if not has_workers():
         note = "this `tocsin serve` has no --workers: nothing was measured"

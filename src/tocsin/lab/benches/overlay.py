@@ -3,10 +3,12 @@
 import os
 from collections.abc import Iterator
 
-from tocsin.lab.bench import Result, benchmark
-from tocsin.lab.benches import _overlay_rings, _overlay_rivals, _overlay_workers
+from tocsin.lab.bench import Result, UnknownChoice, benchmark
 from tocsin.lab.benches._overlay_case import Sizes, opened
+from tocsin.lab.benches._overlay_rings import rings
+from tocsin.lab.benches._overlay_rivals import against_nats
 from tocsin.lab.benches._overlay_stage import cores
+from tocsin.lab.benches._overlay_workers import workers
 
 REPLICAS = 1, 3
 
@@ -18,12 +20,26 @@ REPLICAS = 1, 3
     choices=Sizes,
 )
 def measure(seed: int, sizes: Sizes) -> Iterator[Result]:
-    have = sorted(os.sched_getaffinity(0))
+    cases = {"rings": _rings, "workers": _workers, "rivals": _rivals}
+    asked = sizes.cases.split(",")
+    if unknown := [name for name in asked if name not in cases]:
+        raise UnknownChoice(f"overlay: there are no cases {unknown[0]!r}; there are: {','.join(cases)}")
+    for name in asked:
+        yield from cases[name](seed, sizes, sorted(os.sched_getaffinity(0)))
+
+
+def _rings(seed: int, sizes: Sizes, have: list[int]) -> Iterator[Result]:
     for replicas in REPLICAS:
         with opened(seed, sizes, cores(have, len(have))) as case:
-            yield from _overlay_rings.against_one(case, replicas)
+            yield from rings(case, replicas)
+
+
+def _workers(seed: int, sizes: Sizes, have: list[int]) -> Iterator[Result]:
+    """As many cores as workers, wherever there are more."""
     with opened(seed, sizes, cores(have, sizes.workers)) as case:
-        yield from _overlay_workers.against_one(case)
-    if sizes.rival_messages:
-        with opened(seed, sizes, cores(have, len(have))) as case:
-            yield from _overlay_rivals.against_nats(case)
+        yield from workers(case)
+
+
+def _rivals(seed: int, sizes: Sizes, have: list[int]) -> Iterator[Result]:
+    with opened(seed, sizes, cores(have, len(have))) as case:
+        yield from against_nats(case)
