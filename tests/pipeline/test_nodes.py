@@ -150,6 +150,7 @@ def test_each_log_meets_its_own_subscriptions(ring: tuple[Recorder, ...], spark:
         assert not (other.data / "tables").exists() and not (other.data / "outbox.db").exists()
 
 
+@pytest.mark.long
 def test_small_batches_and_restarts_in_the_middle_end_in_the_same(
     ring: tuple[Recorder, ...], spark: SparkSession
 ) -> None:
@@ -166,6 +167,7 @@ def test_small_batches_and_restarts_in_the_middle_end_in_the_same(
     check_all(a.data)
 
 
+@pytest.mark.long
 def test_what_was_begun_with_one_goes_on_with_several(ring: tuple[Recorder, ...], spark: SparkSession) -> None:
     """A node that is added is read from its beginning; one taken away is told of, and goes on when it comes back."""
     a, b, c = ring
@@ -191,6 +193,7 @@ def test_what_was_begun_with_one_goes_on_with_several(ring: tuple[Recorder, ...]
     assert end_of(a.data) == END | {"log": 4, "log/b": 8}, "with one again, nothing of the others is forgotten"
 
 
+@pytest.mark.long
 def test_a_node_that_comes_later_is_waited_for(ring: tuple[Recorder, ...], spark: SparkSession, tmp_path: Path) -> None:
     a, b, c = ring
     away = c.data.rename(tmp_path / "away")
@@ -212,6 +215,7 @@ def test_a_node_that_comes_later_is_waited_for(ring: tuple[Recorder, ...], spark
     check_all(a.data)
 
 
+@pytest.mark.long
 def test_a_batch_that_was_planned_with_a_node_is_not_finished_without_it(
     ring: tuple[Recorder, ...], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +235,7 @@ def test_a_batch_that_was_planned_with_a_node_is_not_finished_without_it(
     check_all(a.data)
 
 
+@pytest.mark.long
 def test_status_report_and_replay_know_the_nodes(ring: tuple[Recorder, ...], spark: SparkSession) -> None:
     a, b, c = ring
     catch_up(spark, settings_of(a, b))
@@ -281,6 +286,7 @@ def test_replies_at_all_nodes_are_one_harvest(tmp_path: Path, spark: SparkSessio
     assert rows(a.data, "harvests", *counts) == [(*sums, "no", 1), (*sums, "yes", 1), (*sums, None, 0)]
 
 
+@pytest.mark.long
 def test_frames_of_several(ring: tuple[Recorder, ...], spark: SparkSession, tmp_path: Path) -> None:
     """Matched with subscriptions of one, which stand for all of them."""
     a, b, c = ring

@@ -279,6 +279,7 @@ async def test_streams_are_read_at_any_node(ring: ProcessRing, http: HttpClient)
         await call(http, "DELETE", f"{ring.at(start).url}/api/pullpoints/{name}")
 
 
+@pytest.mark.long
 async def test_a_stream_of_its_own_ends_with_its_reader(ring: ProcessRing, http: HttpClient) -> None:
     topics = await spread_topics(ring, "own", 1)
     for number, node in enumerate(ring.each):
@@ -292,6 +293,7 @@ async def test_a_stream_of_its_own_ends_with_its_reader(ring: ProcessRing, http:
     )
 
 
+@pytest.mark.long
 async def test_a_web_socket_acknowledges_at_any_node(ring: ProcessRing, http: HttpClient) -> None:
     topics = await spread_topics(ring, "socket", 1)
     made = await call(http, "POST", f"{ring.at(0).url}/api/pullpoints", {"topic": any_of(topics)})
@@ -308,6 +310,7 @@ async def test_a_web_socket_acknowledges_at_any_node(ring: ProcessRing, http: Ht
     await call(http, "DELETE", f"{ring.at(1).url}/api/pullpoints/{name}")
 
 
+@pytest.mark.long
 async def test_the_command_line_sees_one_broker(
     ring: ProcessRing, http: HttpClient, sink: Sink, tmp_path: Path
 ) -> None:
@@ -376,6 +379,7 @@ def _users(data: Path) -> list[str]:
         store.close()
 
 
+@pytest.mark.long
 async def test_users_of_one_node_are_soon_those_of_all(ring: ProcessRing) -> None:
     for number, node in enumerate(ring.each):
         store = Store.open(Places(node.data).database)

@@ -157,6 +157,7 @@ async def test_a_node_that_was_put_out_comes_back_with_nothing_of_its_own(
     assert distinct(sink, "t3") == [3, 11]
 
 
+@pytest.mark.long
 async def test_a_node_without_doors_stores_and_matches_and_names_those_that_have_them(
     ring: ProcessRing, http: HttpClient, sink: Sink
 ) -> None:

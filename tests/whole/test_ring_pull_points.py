@@ -51,6 +51,7 @@ async def pull_all(http: HttpClient, ring: ProcessRing, name: str, wanted: set[s
     return found
 
 
+@pytest.mark.long
 async def test_what_waits_survives_its_home(ring: ProcessRing, http: HttpClient) -> None:
     await ring.grow(3)
     name = await create(http, ring.at(0).url)

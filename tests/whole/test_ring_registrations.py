@@ -31,6 +31,7 @@ async def producer() -> AsyncIterator[Producer]:
         yield opened
 
 
+@pytest.mark.long
 async def test_demand_is_that_of_all_nodes_and_outlives_a_home(
     ring: ProcessRing, http: HttpClient, sink: Sink, producer: Producer
 ) -> None:

@@ -105,6 +105,7 @@ async def test_each_receiver_replies_in_its_own_way_at_any_node(
         assert unknown.status == 404
 
 
+@pytest.mark.long
 async def test_the_same_said_again_has_the_same_view(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
     await ring.grow(3)
     await subscribe(http, ring.at(0), sink.url("a"), "t")
@@ -114,6 +115,7 @@ async def test_the_same_said_again_has_the_same_view(ring: ProcessRing, http: Ht
     assert found["receivers"] == 1
 
 
+@pytest.mark.long
 async def test_a_view_is_streamed_from_any_node(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
     await ring.grow(3)
     await subscribe(http, ring.at(0), sink.url("a"), "t")
@@ -143,6 +145,7 @@ async def _streamed(view: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 async def test_receivers_by_topic_and_by_content_are_counted_at_one_view(
     ring: ProcessRing, http: HttpClient, sink: Sink
 ) -> None:
@@ -189,6 +192,7 @@ async def replied(http: HttpClient, ring: ProcessRing, address: str, value: str)
     raise AssertionError(answer)
 
 
+@pytest.mark.long
 async def test_a_view_goes_on_when_its_node_is_killed(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
     sink.script = lambda received: HANG_UP if received.path == "/late" and not ring.gone else Say()
     await ring.grow(4)

@@ -127,6 +127,7 @@ async def test_a_ring_notifies_as_one_node_does(stage: Stage, ring: ProcessRing)
     await stage.until_told(messages)
 
 
+@pytest.mark.long
 async def test_a_node_is_lost_and_nothing_with_it(stage: Stage, ring: ProcessRing, http: HttpClient) -> None:
     await ring.grow(3)
     await stage.load(ring.at(0))
@@ -149,6 +150,7 @@ async def test_a_node_is_lost_and_nothing_with_it(stage: Stage, ring: ProcessRin
     assert made.status in (200, 201, 204), made
 
 
+@pytest.mark.long
 async def test_notifiers_of_one_node_are_shared_with_those_who_join(stage: Stage, ring: ProcessRing) -> None:
     await ring.begin()
     await stage.load(ring.at(0))
@@ -184,6 +186,7 @@ class Publishers:
         self._stop = True
 
 
+@pytest.mark.long
 async def test_a_node_dies_while_messages_are_on_their_way(stage: Stage, ring: ProcessRing) -> None:
     """Lemma 1: nobody is told by two. Who was just being told when its node died may be told again by the next."""
     await ring.grow(4)
