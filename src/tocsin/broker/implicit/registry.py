@@ -194,6 +194,13 @@ class LocalRegistry:
                     await self._changed.wait()
         return None if found.version == version else found
 
+    async def newer(self, version: int, seconds: float) -> None:
+        """Waits for a later one, so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._world.version <= version and not self._closing:
+                    await self._changed.wait()
+
     def stop_waiting(self) -> None:
         self._closing = True
         self._tell_waiting()

@@ -154,8 +154,8 @@ class Post(Struct, frozen=True, tag="P", array_like=True):
 
 
 class ChangeWorld(Struct, frozen=True, tag="wc", array_like=True):
-    """Of the world as it was at that version, to the node that orders its changes; answered with the version by then.
-    What has a nonce that was heard before is done."""
+    """Of the world as it was at that version, to the node that orders its changes; answered with the version by then,
+    and with 0 where it was another. What has a nonce that was heard before is done."""
 
     number: int
     nonce: str
@@ -165,10 +165,12 @@ class ChangeWorld(Struct, frozen=True, tag="wc", array_like=True):
 
 
 class PutWorld(Struct, frozen=True, tag="wp", array_like=True):
-    """From there to all others; answered with the version that they have."""
+    """From there to all others; answered with the version that they have. `done` are the last that were asked for, by
+    their nonces."""
 
     number: int
     changes: tuple[Changing, ...]
+    done: dict[str, int]
 
 
 class WorldAfter(Struct, frozen=True, tag="wa", array_like=True):
@@ -176,6 +178,11 @@ class WorldAfter(Struct, frozen=True, tag="wa", array_like=True):
 
     number: int
     after: int
+
+
+class WorldPage(Struct, frozen=True, array_like=True):
+    changes: tuple[Changing, ...]
+    done: dict[str, int]
 
 
 class Letters(Struct, frozen=True, tag="il", array_like=True):

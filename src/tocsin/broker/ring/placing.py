@@ -6,9 +6,9 @@ Every change is made at home, gets the next version there, and is acknowledged w
 import asyncio
 import random
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
 from msgspec.structs import replace
 
@@ -55,7 +55,7 @@ class Placing:
     ) -> None:
         self._circle, self._asking, self._journal, self._standing = circle, asking, journal, standing
         self._known, self._now, self._expect = known, now, expect
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # while somebody has one
         self._span = lru_cache(SPANS)(self._span_of)
 
     def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
@@ -109,7 +109,8 @@ class Placing:
 
     async def change_here(self, roster: Roster, asked: Subscription) -> None:
         """At home, one change of a subscription after the other."""
-        async with self._locks[asked.id]:
+        lock = self._locks.setdefault(asked.id, asyncio.Lock())
+        async with lock:
             before = self._latest(asked.id)
             if before is not None and _is_same(original(before), original(asked)):
                 subscription = original(before)
@@ -123,8 +124,6 @@ class Placing:
             others = [each for each in concerned.values() if each.name != self._circle.me]
             put = Put(number_of(roster), self._now(), (original(subscription),))
             await asyncio.gather(*(self._asking.tell(each, put) for each in others))
-        if not self._locks[asked.id].locked():
-            del self._locks[asked.id]
 
     async def put_here(
         self, subscriptions: Iterable[Subscription], now: Instant | None = None, *, fresh: bool = False

@@ -24,6 +24,10 @@ from tocsin.wire.tls import Identity, server_context
 PORT = "ring_port"  # in the store: the others know it
 # Whoever is on this machine may do everything at a node that listens there alone, and no one else reaches it.
 OPEN_KEY = b"a ring on loopback is open to all on this machine"
+HOW_TO_JOIN = (
+    "nodes on other machines prove themselves by a key: `openssl rand -hex 32 > ring.key`, and give all of them"
+    " --set implicit-key-file=ring.key"
+)
 PATH = "/peer/ring"
 JOIN_SECONDS, JOIN_PAUSE = 30.0, 0.25
 Answer = Callable[[str, bytes], Awaitable[bytes]]
@@ -67,6 +71,9 @@ async def open_port(
     """None for a node that is in no ring. The port is the same again after a restart, if it is free."""
     asked, host, store = settings.ring.port, settings.listen.host, directory.store
     if asked is None:
+        return None
+    if settings.implicit.key_file is None and host not in LOOPBACK and settings.ring.join is None:
+        report(f"no other node can join this one: {HOW_TO_JOIN}")
         return None
     key, name = _key(settings, store), str(directory.journal.node)
     tls = _tls(settings)
@@ -119,10 +126,7 @@ def _key(settings: Settings, store: Store) -> bytes:
     if settings.implicit.key_file is not None:
         return world_key(settings.implicit.key_file, store)
     if settings.listen.host not in LOOPBACK:
-        raise NoKey(
-            "nodes on other machines prove themselves by a key: `openssl rand -hex 32 > ring.key`, and give all of them"
-            " --set implicit-key-file=ring.key; or --set ring-port=none for a node that is in no ring"
-        )
+        raise NoKey(HOW_TO_JOIN)
     return OPEN_KEY
 
 

@@ -6,12 +6,12 @@ was acknowledged is never lost, and no two nodes have different changes under on
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Mapping
 
 from tocsin.broker.implicit.registry import LocalRegistry
 from tocsin.broker.ring.asking import Asking
-from tocsin.broker.ring.circle import Circle, life_of, number_of
-from tocsin.broker.ring.messages import ChangeWorld, PutWorld, WorldAfter
+from tocsin.broker.ring.circle import PAUSE, Circle, life_of, moved, number_of
+from tocsin.broker.ring.messages import ChangeWorld, PutWorld, WorldAfter, WorldPage
 from tocsin.model.refusal import Refusal
 from tocsin.routing.implicit.services import Changes
 from tocsin.routing.ring.identifiers import identifier_of
@@ -20,7 +20,7 @@ from tocsin.semantics.interest.changes import Changing
 
 KEY = identifier_of("world")
 PAGE = 2000  # changes in one message
-MOST_DONE = 1000  # that are remembered, for who did not hear the answer
+MOST_DONE = 50  # that are remembered, for who did not hear the answer
 SECONDS = 30.0  # a large world takes a while
 
 
@@ -42,17 +42,25 @@ class RingWorld:
         nonce = uuid.uuid4().hex
 
         async def attempt(roster: Roster) -> int:
-            world = self._registry.world()
-            version, made = world.version, tuple(changes(world) if callable(changes) else changes)
-            if not made:
-                return version
-            asked = ChangeWorld(number_of(roster), nonce, version, made, by)
-            first = roster.owner(KEY)
-            if first.name == self._circle.me:
-                return await self.order(asked)
-            return await self._asking.ask(first, asked, int, SECONDS)
+            while self._circle.number == number_of(roster):
+                if done := self._done.get(nonce, 0):
+                    return done
+                world = self._registry.world()
+                version, made = world.version, tuple(changes(world) if callable(changes) else changes)
+                if not made or (
+                    done := await self._asked(roster, ChangeWorld(number_of(roster), nonce, version, made, by))
+                ):
+                    return done if made else version
+                await self._registry.newer(version, PAUSE)
+            raise moved(self._circle.number)
 
         return await self._circle.agreed(attempt)
+
+    async def _asked(self, roster: Roster, asked: ChangeWorld) -> int:
+        first = roster.owner(KEY)
+        if first.name == self._circle.me:
+            return await self.order(asked)
+        return await self._asking.ask(first, asked, int, SECONDS)
 
     async def order(self, asked: ChangeWorld) -> int:
         async with self._lock:
@@ -60,11 +68,8 @@ class RingWorld:
             await self._lead(roster)
             if asked.nonce not in self._done:
                 if asked.version != self._registry.world().version:
-                    raise Refusal("not-here", "the world has changed meanwhile")
-                version = await self._registry.change_here(asked.changes, asked.by)
-                self._done[asked.nonce] = version
-                while len(self._done) > MOST_DONE:
-                    del self._done[next(iter(self._done))]
+                    return 0
+                self._heard({asked.nonce: await self._registry.change_here(asked.changes, asked.by)})
             await asyncio.gather(*(self._bring(roster, each) for each in self._others(roster)))
             return self._done[asked.nonce]
 
@@ -74,12 +79,19 @@ class RingWorld:
             await self._circle.same(asked.number)
             if self._is_another:
                 raise Refusal("overloaded", "this node has not fetched the world yet; try again a little later")
-            return await self._registry.append(asked.changes)
+            version = await self._registry.append(asked.changes)
+            self._heard(asked.done)
+            return version
 
-    async def after(self, asked: WorldAfter) -> tuple[Changing, ...]:
+    async def after(self, asked: WorldAfter) -> WorldPage:
         async with self._lock:
             await self._circle.same(asked.number)
-            return tuple(await self._registry.history(asked.after, PAGE))
+            return WorldPage(tuple(await self._registry.history(asked.after, PAGE)), self._done)
+
+    def _heard(self, done: Mapping[str, int]) -> None:
+        self._done |= done
+        for nonce in list(self._done)[:-MOST_DONE]:
+            del self._done[nonce]
 
     def forget(self) -> None:
         """What this node has is not its ring's: it was in none, or in another."""
@@ -110,9 +122,10 @@ class RingWorld:
         found: list[Changing] = []
         while True:
             asked = WorldAfter(number, found[-1].version if found else after)
-            page = await self._asking.ask(member, asked, tuple[Changing, ...], SECONDS)
-            found += page
-            if len(page) < PAGE:
+            page = await self._asking.ask(member, asked, WorldPage, SECONDS)
+            found += page.changes
+            self._heard(page.done)
+            if len(page.changes) < PAGE:
                 return found
 
     async def _bring(self, roster: Roster, member: Member) -> None:
@@ -120,10 +133,10 @@ class RingWorld:
         number, life = number_of(roster), life_of(member)
         have = self._known.get(life)
         if have is None:
-            have = await self._asking.ask(member, PutWorld(number, ()), int, SECONDS)
+            have = await self._asking.ask(member, PutWorld(number, (), {}), int, SECONDS)
         while have < self._registry.world().version:
             page = await self._registry.history(have, PAGE)
-            have = await self._asking.ask(member, PutWorld(number, tuple(page)), int, SECONDS)
+            have = await self._asking.ask(member, PutWorld(number, tuple(page), self._done), int, SECONDS)
         self._known[life] = have
 
     def _others(self, roster: Roster) -> Iterable[Member]:

@@ -8,9 +8,11 @@ import msgspec
 
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
+from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Registration, Subscription
 from tocsin.routing.demand import may_want
 from tocsin.store.database import Store
+from tocsin.store.errors import DatabaseFailed
 
 KIND = "registrations"  # as the nodes of a ring call them
 _META = "ring_registrations"
@@ -35,7 +37,10 @@ class KnownRegistrations:
 
     async def _save(self, registrations: dict[str, Registration]) -> None:
         async with self._lock:
-            await asyncio.to_thread(self._store.set_meta, _META, msgspec.json.encode(registrations).decode())
+            try:
+                await asyncio.to_thread(self._store.set_meta, _META, msgspec.json.encode(registrations).decode())
+            except DatabaseFailed as problem:
+                raise Refusal("cannot-store", f"it could not be stored, try again: {problem}") from None
 
 
 class Wanting:
