@@ -40,6 +40,7 @@ from tocsin.broker.ring.copies import Settled
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.ring import Means as RingMeans
 from tocsin.broker.ring.ring import Ring
+from tocsin.broker.settings import RingSettings, Settings
 from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import Spread, StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
@@ -61,6 +62,7 @@ from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
+IsHome = Callable[[SubscriptionId], bool]
 Name = Callable[[tuple[Filter, ...]], SubscriptionId]
 
 
@@ -68,7 +70,7 @@ class _Sending:
     """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
     offers to it."""
 
-    def __init__(self, on: Foundation, spread: Spread) -> None:
+    def __init__(self, on: Foundation, spread: Spread, is_home: IsHome) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
         self.key = key = world_key(settings.implicit.key_file, directory.store)
@@ -105,8 +107,25 @@ class _Sending:
         self.notices = EndNotices(deliverer)
         self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now, spread)
         self.consumers = consumers = Consumers(
-            settings, base_url, directory.store, self.standing, network.http, deliverer, now, on.report
+            settings,
+            base_url,
+            directory.store,
+            directory.accounts.secrets,
+            self.standing,
+            network.http,
+            deliverer,
+            now,
+            on.report,
+            is_home,
         )
+
+
+def _ring_settings(settings: Settings, name: str) -> RingSettings:
+    """Workers share one disk: none of them keeps copies for another."""
+    worker, asked = settings.worker, settings.ring
+    if worker is None or asked.site is not None:
+        return asked
+    return msgspec.structs.replace(asked, site=worker.first or name)
 
 
 def _settled(engine: EmbeddedEngine) -> Settled:
@@ -173,9 +192,14 @@ class Node:
         ring: Ring | None = None
         self.settings, self.base_url, self.judges = settings, base_url, judges = on.settings, on.base_url, on.judges
         self.store, self.journal = store, journal = on.directory.store, on.directory.journal
+        self.users = on.directory.accounts.users
         reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
 
-        sending = _Sending(on, lambda each: None if ring is None else ring.spread(each))
+        sending = _Sending(
+            on,
+            lambda each: None if ring is None else ring.spread(each),
+            lambda name: ring is None or ring.is_home(name),
+        )
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
         self.harvests = sending.harvests
@@ -267,7 +291,7 @@ class Node:
         if port is None or not isinstance(engine, EmbeddedEngine):
             return None
         means = RingMeans(
-            self.settings.ring,
+            _ring_settings(self.settings, self.journal.node),
             self.base_url,
             self.store,
             on.directory.places,
@@ -277,6 +301,7 @@ class Node:
             self.declarations,
             self.publishing,
             self.deliverer,
+            self.mailboxes,
             self.judges.aside,
             lambda: _settled(engine),
             lambda: (sum(self.publishing.accepted.values()), sum(settlement.delivered.values())),

@@ -20,6 +20,7 @@ from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Subscription
 from tocsin.routing.consent import Patience
+from tocsin.store import secrets
 from tocsin.store.database import Store
 from tocsin.wire.addresses import place
 from tocsin.wire.http_client import HttpClient
@@ -33,18 +34,20 @@ class Consumers:
         settings: Settings,
         base_url: str,
         store: Store,
+        secrets: secrets.Secrets,
         standing: StandingSubscriptions,
         http: HttpClient,
         deliverer: Deliverer,
         now: Callable[[], Instant],
         report: Callable[[str], None],
+        is_home: Callable[[SubscriptionId], bool],
     ) -> None:
-        asked = settings.delivery
+        asked, shared = settings.delivery, settings.worker is not None
         self._store, self._standing = store, standing
         self.webhook_origins = settings.access.webhook_origins
         self._all_are_asked = asked.consent == "ask"
-        self._secrets = Secrets(store.secrets, credentials_over_http=asked.credentials_over_http)
-        self._sinks = SinkSecrets(self._secrets, standing)
+        self._secrets = Secrets(secrets, credentials_over_http=asked.credentials_over_http, shared=shared)
+        self._sinks = SinkSecrets(self._secrets, standing, is_home)
         patience = Patience(asked.consent_wait, asked.first_backoff, asked.longest_backoff)
         asking = Asking(place(base_url)[0], base_url + CONSENTS, asked.consent_rate, patience)
         self._consents = Consents(store, asking, http, deliverer, standing, now, report)

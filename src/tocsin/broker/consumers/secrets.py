@@ -15,7 +15,7 @@ from tocsin.client.signatures import ID, SIGNATURE, TIMESTAMP, key_of, signature
 from tocsin.delivery.courier import CannotDress
 from tocsin.model.access import Secret, is_of_a_sink
 from tocsin.model.delivery import Delivery
-from tocsin.model.identity import Pairs
+from tocsin.model.identity import Pairs, SubscriptionId
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.store import secrets
@@ -31,20 +31,41 @@ _NOT_OURS = re.compile(
     re.IGNORECASE,
 )
 MOST_USERS_NAMED = 5
+LOOK_SECONDS = 0.5
 
 
 class Secrets:
+    """Of those that are `shared` other processes may change some."""
+
     def __init__(
-        self, store: secrets.Secrets, *, credentials_over_http: bool, seconds: Callable[[], float] = time.time
+        self,
+        store: secrets.Secrets,
+        *,
+        credentials_over_http: bool,
+        shared: bool = False,
+        seconds: Callable[[], float] = time.time,
     ) -> None:
         self._store, self._anywhere, self._seconds = store, credentials_over_http, seconds
+        self.is_shared, self._looked = shared, 0.0
         self._known = {each.name: each for each in store.all()}
 
+    def _look(self, name: str = "") -> None:
+        """At what others changed: at once for one that is not known, else not more often than for users."""
+        if not self.is_shared:
+            return
+        now = time.monotonic()
+        if now >= self._looked + LOOK_SECONDS or (name and name not in self._known):
+            self._looked = now
+            if self._store.changed():
+                self._known = {each.name: each for each in self._store.all()}
+
     def all(self) -> Sequence[Secret]:
+        self._look()
         return [self._known[name] for name in sorted(self._known)]
 
     async def add(self, secret: Secret, *, replace: bool) -> None:
         _check(secret)
+        self._look(secret.name)
         if not replace and secret.name in self._known:
             raise Refusal("in-use", f"there is a secret {secret.name!r} already; ask for it to be replaced")
         await asyncio.to_thread(self._store.put, secret)
@@ -52,6 +73,7 @@ class Secrets:
 
     async def remove(self, name: str, users: Iterable[str]) -> None:
         """`users` are the subscriptions that name it."""
+        self._look(name)
         if name not in self._known:
             raise Refusal("unknown-secret", f"there is no secret {name!r} here")
         if used := sorted(users):
@@ -75,6 +97,7 @@ class Secrets:
             raise Refusal("bad-consumer", str(problem)) from None
 
     def goes_anywhere(self, name: str) -> bool:
+        self._look(name)
         return name in self._known and not self._known[name].address
 
     def headers_for(self, delivery: Delivery) -> Pairs:
@@ -90,6 +113,7 @@ class Secrets:
         return ((ID, name), (TIMESTAMP, str(now)), (SIGNATURE, made))
 
     def _for(self, endpoint: Endpoint, name: str) -> Secret:
+        self._look(name)
         secret = self._known.get(name)
         if secret is None:
             raise CannotDress(f"there is no secret {name!r} here; add it first, see tocsin secrets add")
@@ -194,13 +218,16 @@ def _need(pattern: re.Pattern[str], value: str, words: str) -> None:
 
 class SinkSecrets:
     """Counts their users, so that many subscriptions can end at once. What no subscription came to use, or was left
-    behind by one that ended, is swept away at the start."""
+    behind by one that ended, is swept away at the start; not if it is shared with nodes that may have users of it. Then
+    it goes with the subscription where that is at home."""
 
-    def __init__(self, secrets: Secrets, standing: StandingSubscriptions) -> None:
-        self._secrets, self._standing = secrets, standing
+    def __init__(
+        self, secrets: Secrets, standing: StandingSubscriptions, is_home: Callable[[SubscriptionId], bool]
+    ) -> None:
+        self._secrets, self._standing, self._is_home = secrets, standing, is_home
         self._of = {each.id: used for each in standing.by_id.values() if (used := _of_sinks(each))}
         self._users = Counter(name for used in self._of.values() for name in used)
-        for secret in secrets.all():
+        for secret in () if secrets.is_shared else secrets.all():
             if is_of_a_sink(secret.name) and not self._users[secret.name]:
                 secrets.forget(secret.name)
 
@@ -209,11 +236,12 @@ class SinkSecrets:
         if used:
             self._of[subscription.id] = used
             self._users.update(used)
+        is_to_go = not self._secrets.is_shared or self._is_home(subscription.id)
         for name in before:
             self._users[name] -= 1
             if self._users[name] <= 0:
                 del self._users[name]
-                if not any(name in _of_sinks(each) for each in self._standing.changing.values()):
+                if is_to_go and not any(name in _of_sinks(each) for each in self._standing.changing.values()):
                     self._secrets.forget(name)
 
 

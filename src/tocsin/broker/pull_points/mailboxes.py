@@ -121,6 +121,10 @@ class Mailboxes:
     def has(self, name: str) -> bool:
         return name in self._points
 
+    def waiting(self) -> list[str]:
+        """Those that hold something nobody has fetched."""
+        return [name for name, point in self._points.items() if point.waiting]
+
     def state(self, name: str) -> PointState:
         point = self._point(name)
         return PointState(point.name, point.last, point.handed_to, point.overflowed)

@@ -45,6 +45,7 @@ class Circle:
         self._changed = asyncio.Condition()
         self._ready_for = 0  # the number of the roster by which this node has all that it owns
         self.closing = False
+        self.is_leaving = False  # it takes nothing more: whoever asks waits for the roster without it
 
     @property
     def roster(self) -> Roster:
@@ -112,7 +113,7 @@ class Circle:
         return self.roster
 
     def may_act(self) -> bool:
-        return self.is_in and self._may_act()
+        return self.is_in and not self.is_leaving and self._may_act()
 
     def must_act(self) -> None:
         if not self.may_act():

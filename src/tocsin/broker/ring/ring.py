@@ -9,13 +9,15 @@ from msgspec import Struct
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
 from tocsin.broker.ring.asking import Asking
-from tocsin.broker.ring.circle import Circle, Unreachable, number_of
+from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.mail import Mail
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import RING, Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
@@ -40,11 +42,16 @@ from tocsin.store.database import Store
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
+from tocsin.wire.addresses import WireError
 from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
-LEAVING_SECONDS = 15.0
+LEAVING_SECONDS = 120.0
 LOOK_SECONDS = 5.0  # for an answer about how a node is
+
+
+class CannotLeave(WireError):
+    """Nobody goes on for this node."""
 
 
 class Seat(Struct, frozen=True):
@@ -78,6 +85,7 @@ class Means(Struct, frozen=True):
     declarations: Declarations
     publishing: Publishing
     deliverer: Deliverer
+    mailboxes: Mailboxes
     judge: Any
     settled: Callable[[], Settled]
     counts: Callable[[], tuple[int, int]]
@@ -108,6 +116,7 @@ class Ring:
             now,
         )
         self._replicas = Replicas(means.places.data / "replicas")
+        self._mail = Mail(circle, asking, means.mailboxes)
         known = declarations.known
         adoption = Adoption(
             circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
@@ -123,6 +132,7 @@ class Ring:
             standing,
             declarations,
             means.deliverer,
+            self._mail,
             means.settings.replicas,
             report,
         )
@@ -153,25 +163,40 @@ class Ring:
         """Before anything is sent: until it is known that this node is still in its ring."""
         self._settling.hold()
 
-    def start(self, join: str | None) -> None:
+    def start(self, join: str | None, *, enter: bool = True) -> None:
         """`join` is where another node of the ring is reached by its like; without one it is a ring of its own, until
         others join. Who was in a ring before goes on there."""
         self.membership.start()
         machine = self.membership.machine
         if machine.is_in and machine.roster is not None:
             self._settling.chosen(machine.roster)
-        else:
+        elif enter:
             self.membership.post(said.Found() if join is None else said.Enter(join))
         works = (self._settling.run(), self._settling.release(), self._sweep())
         self._tasks = [asyncio.create_task(each) for each in works]
 
+    @property
+    def is_in(self) -> bool:
+        return self.membership.machine.is_in
+
+    async def in_place(self) -> bool:
+        """Whether it has its place among the others and all that belongs there; it may be so a moment later."""
+        circle = self.circle
+        return await circle.until(lambda: circle.is_ready and circle.may_act(), PAUSE)
+
     async def leave(self) -> None:
-        """For good: the others have all that it had when this returns, or as much as could be told them in time."""
-        if self.circle.is_alone or not self.circle.is_in:
-            return
-        self.membership.post(said.Depart())
-        async with asyncio.timeout(LEAVING_SECONDS):
-            await self._departed.wait()
+        """For good: the others have all that it had when this returns. Who was interrupted does it again."""
+        try:
+            async with asyncio.timeout(LEAVING_SECONDS):
+                if self.is_in and not self.circle.is_alone:
+                    await self._settling.hand_over()
+                    self.membership.post(said.Depart())
+                    await self._departed.wait()
+        except TimeoutError:
+            raise CannotLeave(f"the others did not take over in {LEAVING_SECONDS:.0f} seconds") from None
+        if not self.is_in and (roster := self.membership.machine.roster) is not None:
+            await self._mail.forward(roster)
+            await self._settling.put_out()
 
     async def close(self) -> None:
         await self.circle.close()
@@ -253,6 +278,10 @@ class Ring:
 
     # What the doors ask
 
+    def is_home(self, name: str) -> bool:
+        """Whether what is called so is at home here; nothing is at a node that is in no ring."""
+        return self.circle.is_in and self.circle.is_mine(place_of_name(name))
+
     def home_of(self, name: str) -> Member | None:
         """The node that has what is called so; None for this one."""
         if self.circle.is_alone or not self.circle.is_in:
@@ -305,4 +334,4 @@ async def _no_door(request: asked.Forward) -> asked.Forwarded:
 
 
 def _pace(settings: RingSettings) -> Pace:
-    return Pace(beat=settings.beat, silence=settings.silence, lease=settings.lease)
+    return Pace(beat=settings.beat, silence=settings.silence, lease=settings.lease, replicas=settings.replicas)

@@ -14,6 +14,7 @@ from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of
 from tocsin.broker.ring.copies import Copies
+from tocsin.broker.ring.mail import Mail
 from tocsin.broker.ring.messages import Adopted, Gather, Gathered, Known
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.replicas import Replicas
@@ -28,6 +29,9 @@ from tocsin.store.database import Store
 
 READY = "ring_ready"  # in the store: which arc this node has all of
 UNCONFIRMED = "ring"  # why nothing is sent yet by a node that was started again
+LEAVING = "leaving"  # why nothing more is sent by one that leaves
+DRAIN_SECONDS, LAST_SECONDS = 10.0, 2.0  # for what is on its way when a node leaves
+LOOK_AGAIN = 0.02
 SWEEP_SECONDS = 5.0
 STABLE_SECONDS = 30.0  # that a roster has stood before anything is thrown away that others may still ask for
 
@@ -59,17 +63,19 @@ class Settling:
         standing: StandingSubscriptions,
         declarations: Declarations,
         deliverer: Deliverer,
+        mail: Mail,
         replicated: int,
         report: Callable[[str], None],
     ) -> None:
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
-        self._replicated, self._report = replicated, report
+        self._mail, self._replicated, self._report = mail, replicated, report
         self._rosters: asyncio.Queue[Roster] = asyncio.Queue()
         self._settling: asyncio.Task[None] | None = None
         self._since = 0.0
         self._held: list[SubscriptionId] = []
+        self._is_leaving = False
 
     def hold(self) -> None:
         """Nothing is sent by a node that may have been put out while it was down: another has gone on for it."""
@@ -107,13 +113,33 @@ class Settling:
         member = circle.roster.get(circle.me)
         if member is None:
             return
-        unsettled = self._deliverer.unsettled()
+        unsettled = self._deliverer.unsettled().keys() | self._mail.waiting()
         for each in self._placing.strangers(*circle.roster.range_of(member)):
             if each.id not in unsettled:
                 self._standing.change_here(replace(each, state="ended", reason="it stands at other nodes of the ring"))
 
     async def close(self) -> None:
         await self._stop()
+
+    async def hand_over(self) -> None:
+        """Until all that this node has is with others, who go on for it as soon as it is out. It is told on as long as
+        it takes new things; then it is held, so that nothing is told twice."""
+        circle = self._circle
+        self._is_leaving = True
+        self._keep_copies(circle.roster)
+        await self._deliverer.drain(DRAIN_SECONDS)
+        await self._level()
+        circle.is_leaving = True
+        await self._deliverer.drain(LAST_SECONDS)
+        for each in self._standing.all():
+            if is_of_ring(each):
+                self._deliverer.hold(each.id, LEAVING)
+        await self._deliverer.drain(LAST_SECONDS)
+        await self._level()
+
+    async def _level(self) -> None:
+        while not self._copies.is_level:  # noqa: ASYNC110 - each delivery would have to tell
+            await asyncio.sleep(LOOK_AGAIN)
 
     async def put_out(self) -> None:
         """Others go on for this node: what it had is theirs."""
@@ -141,14 +167,21 @@ class Settling:
             return
         ready, arc, number = self._ready(), roster.range_of(me), number_of(roster)
         is_whole = ready is not None and number <= ready.number + 1 and ready.has(*arc)
-        if is_whole or (len(roster.members) == 1 and ready is None):
+        if is_whole := is_whole or (len(roster.members) == 1 and ready is None):
             self._save(Ready(number, *arc))
         await circle.take(roster)
         self._since = asyncio.get_running_loop().time()
-        self._copies.chosen(life_of(me), roster.keepers(me, self._replicated))
+        self._keep_copies(roster)
         for each in self._placing.moved():
             self._standing.change_here(each)
-        self._settling = asyncio.create_task(self._settle(roster, me, is_whole or len(roster.members) == 1))
+        self._settling = asyncio.create_task(self._settle(roster, me, is_whole))
+
+    def _keep_copies(self, roster: Roster) -> None:
+        """Who leaves has a copy of all it has elsewhere, however few replicas there are else."""
+        if (me := roster.get(self._circle.me)) is not None:
+            keepers = roster.keepers(me, self._replicated)
+            successor = roster.behind(me)[:1] if self._is_leaving else ()
+            self._copies.chosen(life_of(me), keepers or successor)
 
     async def _settle(self, roster: Roster, me: Member, is_whole: bool) -> None:
         """Again until it is done, or the roster is another."""
@@ -164,6 +197,7 @@ class Settling:
                 if not is_whole:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
+                await self._mail.forward(roster)
                 return
             except (Refusal, Unreachable) as problem:
                 if told != (told := str(problem)):
