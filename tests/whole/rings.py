@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.whole.acts import IMPATIENT, call, until
-from tests.whole.shell import BrokerProcess, Flags, document
+from tests.whole.shell import BrokerProcess, document
 
 from tocsin.wire.http_client import HttpClient
 
@@ -21,7 +21,7 @@ class ProcessRing:
 
     folder: Path
     http: HttpClient
-    flags: Flags = field(default_factory=dict)
+    flags: dict[str, str] = field(default_factory=dict)
     nodes: dict[int, BrokerProcess] = field(default_factory=dict)
     gone: dict[int, BrokerProcess] = field(default_factory=dict)
     count: int = 0

@@ -64,7 +64,7 @@ def posted(life: Life, *numbers: int) -> "list[asyncio.Task[Answer]]":
 def saved(life: Life) -> tuple[int, Mapping[SubscriptionId, tuple[int, int]]]:
     engine = life.node.engine
     assert isinstance(engine, EmbeddedEngine)
-    return engine._progress()
+    return engine.progress()
 
 
 async def test_consumers_hear_of_it_before_it_is_on_disk_and_its_publisher_does_not(

@@ -16,7 +16,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tocsin.broker.foundation import LOOPBACK
 from tocsin.broker.quantities import duration_text
 from tocsin.broker.settings import Settings
 from tocsin.client.answers import problem_of
@@ -29,7 +28,7 @@ from tocsin.store.database import Store
 from tocsin.store.errors import NewerFormat, StoreError
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import LOG, OUTCOMES
-from tocsin.wire.addresses import BadAddress, place
+from tocsin.wire.addresses import LOOPBACK, BadAddress, place
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
 from tocsin.wire.tls import SYSTEM, Trust

@@ -18,6 +18,7 @@ from tocsin.model.filters import (
     ANY,
     DESCEND,
     NOTHING,
+    TOPICS,
     ActionIs,
     AllOf,
     AnyOf,
@@ -37,7 +38,7 @@ from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 from tocsin.model.topics import parse_topic_expression
 from tocsin.routing.ring.curves import curve_through
 from tocsin.routing.ring.identifiers import identifier_of
-from tocsin.routing.ring.keys import TOPICS, Place, Spaces, keys_of, place_of
+from tocsin.routing.ring.keys import Place, Spaces, keys_of, place_of
 from tocsin.routing.ring.spans import EVERYWHERE, Arcs, Box, Keys, Several, clusters
 from tocsin.routing.ring.topic_keys import key_of_topic
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tocsin.wire.peers.calling import PeerUnreachable
 from tocsin.wire.peers.connection import Limits
-from tocsin.wire.peers.frames import BYE, HELLO, PROOF, REFUSAL, Frame, FrameReader
+from tocsin.wire.peers.frames import REFUSAL, Frame, FrameReader
 from tocsin.wire.peers.handshake import Handshake, Member, Role, refusal_of
 from tocsin.wire.peers.server import PeerServer
 
@@ -115,9 +115,9 @@ class Talker:
         return self._read.pop(0)
 
     async def refused(self) -> str:
-        """The last word."""
+        """The last word, whatever comes before it."""
         heard = await self.hear()
-        while heard is not None and heard[0] in (HELLO, PROOF, BYE):
+        while heard is not None and heard[0] != REFUSAL:
             heard = await self.hear()
         assert heard is not None and heard[:2] == (REFUSAL, 0), heard
         assert await self.hear() is None

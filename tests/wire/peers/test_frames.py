@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,7 @@ FRAMES = st.lists(
 
 def pieces(octets: bytes, cuts: list[int]) -> list[bytes]:
     places = [0, *sorted(cut % (len(octets) + 1) for cut in cuts), len(octets)]
-    return [octets[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [octets[a:b] for a, b in pairwise(places)]
 
 
 @given(FRAMES, st.lists(st.integers(0, 10_000), max_size=30))
@@ -27,20 +29,14 @@ def test_frames_come_out_as_they_went_in_however_they_are_cut(said: list[Frame],
 def test_one_that_announces_too_much_is_refused_by_its_head_after_what_was_whole(
     said: list[Frame], length: int, cuts: list[int]
 ) -> None:
-    reader, heard = FrameReader(MOST), []
+    reader = FrameReader(MOST)
+    heard: list[Frame] = []
     octets = b"".join(frame(*each) for each in said) + head(REQUEST, 1, length)
     with pytest.raises(BadFrame, match="most") as raised:
         for piece in pieces(octets, cuts):
-            heard += [each for each in _taken(reader, piece, heard)]
+            heard.extend(reader.frames(piece))  # what is whole comes even if something bad is behind it
     assert heard == said
     assert raised.value.reason == "too-large"
-
-
-def _taken(reader: FrameReader, piece: bytes, heard: list[Frame]) -> list[Frame]:
-    """What is whole is heard even if something bad is behind it."""
-    for each in reader.frames(piece):
-        heard.append(each)
-    return []
 
 
 @given(st.binary(max_size=200), st.lists(st.integers(0, 10_000), max_size=10))

@@ -51,6 +51,10 @@ class Calling(Connection):
         self.room = Room(limits.most_open)
         self.opened: asyncio.Future[Member | PeerUnreachable] = self._loop.create_future()
 
+    @property
+    def is_usable(self) -> bool:
+        return not self._is_over and not self._is_leaving
+
     async def request(self, body: bytes, seconds: float) -> bytes:
         """Of who has taken the room for it."""
         if self._is_over:

@@ -62,7 +62,7 @@ class PeerLink:
         self._is_closed = False
         self.used_at = self._loop.time()
         self.peer: Member | None = None  # who answered last
-        self.trouble: PeerUnreachable | None = None
+        self.trouble: PeerUnreachable | None = None  # why there is no connection
 
     @property
     def is_open(self) -> bool:
@@ -170,8 +170,8 @@ class PeerLink:
             return self._connection
         if self._is_closed:
             raise PeerUnreachable(self.address, CLOSED)
-        if not patient and self.trouble is not None and self._again_at > self._loop.time():
-            raise PeerUnreachable(self.address, self.trouble.text)
+        if not patient and self._again_at > self._loop.time():
+            raise PeerUnreachable(self.address, self.trouble.text if self.trouble else "it is waited for")
         found = await asyncio.shield(self._open_soon())
         if isinstance(found, PeerUnreachable):
             raise PeerUnreachable(self.address, found.text)
@@ -207,7 +207,7 @@ class PeerLink:
         except TimeoutError:
             raise PeerUnreachable(self.address, f"it did not connect within {seconds:g} seconds") from None
         except BadAddress as problem:
-            raise PeerUnreachable(self.address, str(problem)) from None
+            raise PeerUnreachable(self.address, f"{problem}; a node of a ring is at host:port") from None
         except ssl.SSLError as problem:
             raise PeerUnreachable(self.address, f"TLS was not agreed on: {problem}") from None
         except OSError as problem:
@@ -221,8 +221,8 @@ class PeerLink:
         return Calling(self.address, handshake, self._limits, self._left, self._answered)
 
     def _succeeded(self, connection: Calling, peer: Member) -> Calling | PeerUnreachable:
-        if connection.ended.done():
-            return self._failed(PeerUnreachable(self.address, connection.why))
+        if not connection.is_usable:  # it left in one breath with its proof
+            return self._failed(PeerUnreachable(self.address, connection.why or "it is being stopped"))
         self._connection, self.peer, self.trouble = connection, peer, None
         self._opened_at = self._loop.time()
         self._wake()
@@ -247,7 +247,7 @@ class PeerLink:
     def _left(self, connection: Calling) -> None:
         if self._connection is not connection:
             return
-        self._connection = None
+        self._connection, self.trouble = None, PeerUnreachable(self.address, connection.why or "it is being stopped")
         if self._loop.time() - self._opened_at < self._patience.brief:
             self._wait_longer()
         else:

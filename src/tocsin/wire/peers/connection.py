@@ -5,6 +5,7 @@ Frames that are written in one turn of the loop leave together: many small ones 
 """
 
 import asyncio
+import contextlib
 import socket
 from collections.abc import Callable
 from typing import cast
@@ -78,8 +79,9 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         opened: socket.socket | None = transport.get_extra_info("socket")
-        if opened is not None and opened.family in (socket.AF_INET, socket.AF_INET6):
-            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):  # one that is closed already
+            if opened is not None:
+                opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._transport.set_write_buffer_limits(high=_WRITE_BUFFER)
         self._set("handshake", self.limits.handshake_seconds, self._unproven)
         self._write(self._handshake.begin())

@@ -87,13 +87,12 @@ class Handshake:
 
     def take(self, kind: int, body: bytes) -> bytes:
         """What is to be sent; raises Refusal of what the other is to be told, or Declines with what it tells."""
-        match kind:
-            case _ if kind == REFUSAL:
-                raise Declines(shown(refusal_of(body).text))
-            case _ if kind == HELLO and self.peer is None:
-                return self._greeted(body)
-            case _ if kind == PROOF and self.peer is not None:
-                return self._convinced(body)
+        if kind == REFUSAL:
+            raise Declines(shown(refusal_of(body).text))
+        if kind == HELLO and self.peer is None:
+            return self._greeted(body)
+        if kind == PROOF and self.peer is not None:
+            return self._convinced(body)
         expected = "hello" if self.peer is None else "proof"
         raise Refusal("malformed", f"a {KINDS[kind]} came where a {expected} must come")
 

@@ -119,7 +119,7 @@ class PeerServer:
             )
         except OSError as problem:
             self._unproven.discard(connection)
-            self.on_refused(at, "tls", f"TLS was not agreed on: {problem}")
+            self.on_refused(at, "tls", f"{'TLS was not agreed on' if self._tls else 'it was lost'}: {problem}")
         except asyncio.CancelledError:
             self._unproven.discard(connection)
             raise
