@@ -62,8 +62,8 @@ from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
-IsHome = Callable[[SubscriptionId], bool]
-Name = Callable[[tuple[Filter, ...]], SubscriptionId]
+IsHome = Callable[[str], bool]
+Name = Callable[[tuple[Filter, ...], bool], SubscriptionId]
 
 
 class _Sending:
@@ -148,7 +148,7 @@ def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> Embedde
 class _Subscribing:
     """What can be asked for, who asked for it, and what is kept for those who fetch it."""
 
-    def __init__(self, on: Foundation, sending: _Sending, name: Name, declare: Declare) -> None:
+    def __init__(self, on: Foundation, sending: _Sending, name: Name, is_home: IsHome, declare: Declare) -> None:
         settings, base_url, store, journal = on.settings, on.base_url, on.directory.store, on.directory.journal
         standing, settlement, notices = sending.standing, sending.settlement, sending.notices
         known = store.past.catalogue()
@@ -174,6 +174,7 @@ class _Subscribing:
             mailboxes=mailboxes,
             settlement=settlement,
             name=name,
+            is_home=is_home,
         )
         self.pull_points = PullPoints(self.subscriptions, standing, mailboxes, settings.limits.pull_idle, now)
         self.current_messages = current = CurrentMessages(store.current_messages, on.directory.reader.end())
@@ -208,7 +209,8 @@ class Node:
         asked = _Subscribing(
             on,
             sending,
-            lambda filters: SubscriptionId(uuid.uuid4().hex) if ring is None else ring.name(filters),
+            lambda *about: SubscriptionId(uuid.uuid4().hex) if ring is None else ring.name(*about),
+            lambda name: ring is None or ring.is_home(name),
             lambda what: None if ring is None else ring.declare(what),
         )
         self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension

@@ -51,4 +51,8 @@ def doors(gate: Gate) -> Application:
         except Disconnected:
             return
 
-    return application if node.ring is None else ring_door(node.ring, application, node.body_limit)
+    if node.ring is None:
+        return application
+    worker = node.settings.worker
+    first = None if worker is None else worker.first or node.journal.node
+    return ring_door(node.ring, application, node.body_limit, first)

@@ -6,33 +6,70 @@ Whatever is called by an id of the ring is found by that, so no door knows of th
 import re
 from collections.abc import MutableMapping
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 
 from tocsin.broker.ring.messages import Forward, Forwarded
 from tocsin.broker.ring.port import PATH, Whereabouts
 from tocsin.broker.ring.ring import Ring
+from tocsin.documents import interactions, notifiers
+from tocsin.documents.consumers import CONSENTS
+from tocsin.documents.registrations import REGISTRATIONS
+from tocsin.documents.replies import VIEWS
+from tocsin.documents.tree import TREE
+from tocsin.documents.world import WORLD
+from tocsin.doors.operations import REGISTRATIONS as OWN_REGISTRATIONS
+from tocsin.flow.addressing import AT
 from tocsin.mediation.operations import Reply
+from tocsin.model.paths import NOTIFICATIONS, NOTIFIER_DOORS, REPLIES, SOAP_REPLIES
 from tocsin.model.refusal import Refusal
 from tocsin.routing.ring.roster import Member
 from tocsin.wire.asgi import Application, Message, Receive, Scope, Send, only, read_body, send_reply
+from tocsin.wire.peer_messages import PEERS
 
 FORWARD_SECONDS = 90.0  # who waits for messages may wait long
 _NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
+_AT = re.compile(rf"{AT}(node-[0-9a-f]+)(?=/)")
+_PLAIN = re.compile(r"/(?:api|broker)/(?:subscriptions|pullpoints)/([0-9a-f]{32})(?:/|$)")  # of a notifier's service
+# What is kept by one node, and not for all of the ring.
+OF_ONE_NODE = (
+    NOTIFIER_DOORS,
+    f"{PEERS}/",
+    REPLIES,
+    SOAP_REPLIES,
+    NOTIFICATIONS,
+    notifiers.NOTIFIERS,
+    notifiers.DISSEMINATIONS,
+    interactions.PATTERNS,
+    interactions.REQUESTS,
+    interactions.INTERACTIONS,
+    REGISTRATIONS,
+    OWN_REGISTRATIONS,
+    CONSENTS,
+    VIEWS,
+    TREE,
+    WORLD,
+)
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
 
-def ring_door(ring: Ring, application: Application, body_limit: int) -> Application:
-    """In front of all doors of a node. What comes from another node goes straight to them."""
+def ring_door(ring: Ring, application: Application, body_limit: int, first: str | None = None) -> Application:
+    """In front of all doors of a node. What comes from another node goes straight to them. Behind the one address of
+    several workers the `first` has what is one node's alone, unless the address names another."""
     ring.door = lambda request: _answered(application, request)
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await application(scope, receive, send)
-        elif scope["path"] == PATH:
+            return
+        path, home = _placed(ring, scope["path"], first)
+        if path != scope["path"]:
+            scope = {**scope, "path": path, "raw_path": quote(path).encode()}
+        if path == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
-        elif (home := _home(ring, scope["path"])) is None:
+        elif home is None:
             await application(scope, receive, send)
         else:
             await _forward(ring, home, scope, receive, send, body_limit)
@@ -40,13 +77,24 @@ def ring_door(ring: Ring, application: Application, body_limit: int) -> Applicat
     return door
 
 
+def _placed(ring: Ring, path: str, first: str | None) -> tuple[str, Member | None]:
+    """The path without who it names, and who has what is there; None for this node. What was with one that left is
+    looked for as if it had not been named."""
+    at = _AT.match(path) if path.startswith(AT) and first is not None else None
+    path = path if at is None else path[at.end() :]
+    if (found := _NAMED.search(path)) is not None:
+        return path, ring.home_of(found[1])
+    if at is not None and (at[1] == ring.circle.me or ring.another(at[1]) is not None):
+        return path, ring.another(at[1])
+    if first is None or path == PATH:
+        return path, None
+    if (plain := _PLAIN.match(path)) is not None and ring.stands(plain[1]):
+        return path, ring.home_of(plain[1])
+    return path, ring.another(first) if plain is not None or path.startswith(OF_ONE_NODE) else None
+
+
 def _whereabouts(ring: Ring) -> Reply:
     return Reply(200, _JSON, msgspec.json.encode(Whereabouts(ring.circle.me, ring.address)))
-
-
-def _home(ring: Ring, path: str) -> Member | None:
-    found = _NAMED.search(path)
-    return None if found is None else ring.home_of(found[1])
 
 
 async def _forward(ring: Ring, home: Member, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:

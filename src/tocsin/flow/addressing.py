@@ -3,6 +3,7 @@
 It is written as a CloudEvent, so that the rules of mediation read it and each service gets it in its own dialect.
 """
 
+import re
 from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
@@ -19,6 +20,9 @@ from tocsin.model.subscription import Position, Subscription
 from tocsin.routing.implicit.messages import Copy, Message
 
 NOTIFIERS = "/notifiers/"
+RING = "ring:"  # an address of the ring, wherever that is
+AT = "/at/"  # below the address of workers that share one: the name of the one that has what follows
+_AT = re.compile(rf"{AT}node-[0-9a-f]+(?=/|$)")
 _NOWHERE = Position(Node(""), 0)
 
 
@@ -69,6 +73,12 @@ def check_event_for_service(message: Message, topic: Topic, producer: str) -> No
     check_expiry(cloudevents.notifications(record))
 
 
+def path_at(base_url: str, address: str) -> str | None:
+    """What follows the address of a broker, whichever of its workers said so; None for what is elsewhere."""
+    common = _AT.sub("", base_url)
+    return _AT.sub("", address[len(common) :], count=1) if address.startswith(f"{common}/") else None
+
+
 def pull_point_of(path: str) -> str | None:
     """The pull point whose own address has that path."""
     name = path[len(PULL_POINTS) :] if path.startswith(PULL_POINTS) else ""
@@ -83,6 +93,12 @@ def pulled_by(subscription: Subscription) -> str | None:
     """
     consumer = subscription.consumer
     return subscription.id if consumer is None else pull_point_of(consumer.address)
+
+
+def has_moved(subscription: Subscription) -> bool:
+    """Whether it is a pull point that has its home at another node of a ring."""
+    consumer = subscription.consumer
+    return consumer is not None and consumer.address == f"{RING}{PULL_POINTS}{subscription.id}"
 
 
 def addressed_to(record: Accepted) -> str | None:

@@ -24,7 +24,7 @@ from tocsin.platform.serving import own_addresses, serving
 from tocsin.store.errors import StoreError
 from tocsin.wire.addresses import WireError
 
-LEAVE = b"leave\n"  # said to one that is to leave, when it is its turn
+LEAVE = b"l"  # said to one that is to leave, when it is its turn
 LONGEST_END = 90.0  # seconds after which one that was told to stop, and has nobody to see to that, ends anyhow
 
 
@@ -92,8 +92,9 @@ class _Told:
         threading.Thread(target=self._hear, daemon=True).start()
 
     def _hear(self) -> None:
-        for line in sys.stdin.buffer:
-            if line == LEAVE:
+        """Not by a buffered file, whose lock a thread would hold when the interpreter ends."""
+        while said := os.read(sys.stdin.fileno(), 1):
+            if said == LEAVE:
                 self._loop.call_soon_threadsafe(self.leave.set)
         with contextlib.suppress(RuntimeError):  # the loop is closed: all is done
             self._loop.call_soon_threadsafe(self.stop.set)
@@ -149,10 +150,18 @@ async def _leave(settings: Settings, told: _Told) -> None:
             _tell(Left(node.store.count_dead_letters()))
 
 
+def _line() -> bytes:
+    """The first of the input, and nothing more of it."""
+    found = bytearray()
+    while (said := os.read(sys.stdin.fileno(), 1)) not in (b"\n", b""):
+        found += said
+    return bytes(found)
+
+
 def main() -> int:
     import uvloop
 
-    code: int = uvloop.run(_work(_settings(sys.stdin.buffer.readline())))
+    code: int = uvloop.run(_work(_settings(_line())))
     return code
 
 

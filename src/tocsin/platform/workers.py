@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from tocsin.broker.ring.port import PEER
 from tocsin.broker.settings import Settings, Worker
 from tocsin.doors.access import require_users
+from tocsin.flow.addressing import AT
 from tocsin.platform.names import fresh_names
 from tocsin.platform.serving import base_url_at
 from tocsin.platform.worker import LEAVE, Failed, Left, Ready, Said, Standing, Stopped, decode_event, encode
@@ -286,7 +287,8 @@ class Workers:
         first, name = self.node if number else "", self._names.get(number, "")
         worker = Worker(number, home, name, first, self._key, leaving=number >= self._many)
         data = home if number == 0 else asked.places.workers / str(number)
-        return replace(asked, data=data, ring=ring, worker=worker)
+        url = f"{self.url}{AT}{name}" if number else self.url
+        return replace(asked, data=data, ring=ring, worker=worker, advertise=url)
 
     def _say(self, number: int, text: str) -> None:
         """What concerns all of them is said by all."""
@@ -297,19 +299,17 @@ class Workers:
 
 
 def _names(settings: Settings, first: str, numbers: Sequence[int]) -> dict[int, str]:
-    """For those that have none."""
-    known, fresh = [first], list[int]()
-    for number in numbers:
-        database = Places(settings.places.workers / str(number)).database
-        name = None
-        if database.exists():
-            with contextlib.closing(Store.open(database)) as store:
-                name = store.meta("node")
-        if name is None:
-            fresh.append(number)
-        else:
-            known.append(name)
-    return dict(zip(fresh, fresh_names(known, len(fresh)), strict=True))
+    """Of those that have one, and for those that have none."""
+    known = {number: name for number in numbers if (name := _name(settings.places.workers / str(number))) is not None}
+    fresh = [number for number in numbers if number not in known]
+    return known | dict(zip(fresh, fresh_names([first, *known.values()], len(fresh)), strict=True))
+
+
+def _name(data: Path) -> str | None:
+    if not (database := Places(data).database).exists():
+        return None
+    with contextlib.closing(Store.open(database)) as store:
+        return store.meta("node")
 
 
 def _own_key(settings: Settings) -> str:

@@ -40,7 +40,7 @@ class Consumers:
         deliverer: Deliverer,
         now: Callable[[], Instant],
         report: Callable[[str], None],
-        is_home: Callable[[SubscriptionId], bool],
+        is_home: Callable[[str], bool],
     ) -> None:
         asked, shared = settings.delivery, settings.worker is not None
         self._store, self._standing = store, standing

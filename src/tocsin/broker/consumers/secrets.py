@@ -15,7 +15,7 @@ from tocsin.client.signatures import ID, SIGNATURE, TIMESTAMP, key_of, signature
 from tocsin.delivery.courier import CannotDress
 from tocsin.model.access import Secret, is_of_a_sink
 from tocsin.model.delivery import Delivery
-from tocsin.model.identity import Pairs, SubscriptionId
+from tocsin.model.identity import Pairs
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
 from tocsin.store import secrets
@@ -221,9 +221,7 @@ class SinkSecrets:
     behind by one that ended, is swept away at the start; not if it is shared with nodes that may have users of it. Then
     it goes with the subscription where that is at home."""
 
-    def __init__(
-        self, secrets: Secrets, standing: StandingSubscriptions, is_home: Callable[[SubscriptionId], bool]
-    ) -> None:
+    def __init__(self, secrets: Secrets, standing: StandingSubscriptions, is_home: Callable[[str], bool]) -> None:
         self._secrets, self._standing, self._is_home = secrets, standing, is_home
         self._of = {each.id: used for each in standing.by_id.values() if (used := _of_sinks(each))}
         self._users = Counter(name for used in self._of.values() for name in used)

@@ -104,6 +104,11 @@ def keys_of_passed(notification: Notification, principal: str | None) -> Iterabl
         yield key if way is not None and way.plane == EVERY_PLANE else (*key[:2], f"{key[2]}{to}", key[3])
 
 
+def _telling(notification: Notification, keys: Sequence[Key]) -> Sequence[Key]:
+    """Which of them tell that it was here before: what is for some alone may have been here for others."""
+    return keys[:1] if notification.way is not None and notification.way.only else keys
+
+
 class Publishing:
     """`relay` has notifications taken wherever in a ring they belong; None where that is here."""
 
@@ -234,7 +239,7 @@ class Publishing:
         """Those that are wanted and were not taken before; returns when all of them are on disk."""
         journal, notifications = self._journal, normalise(record)
         keys = [tuple(keys_of_passed(each, record.principal)) for each in notifications]
-        known = [self._first_of(each) for each in keys]
+        known = [self._first_of(_telling(each, own)) for each, own in zip(notifications, keys, strict=True)]
         new = [at for at, each in enumerate(known) if each is None and wanted[at]]
         if len(new) < len(notifications) or any(each.reply is not None for each in notifications):
             self.repeated += len(notifications) - len(new)

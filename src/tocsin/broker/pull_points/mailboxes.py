@@ -8,7 +8,7 @@ from tocsin.broker.journal import Arrival, Follower
 from tocsin.broker.pull_points.feeds import Feeding, Feeds
 from tocsin.broker.pull_points.pull_point import PullPoint
 from tocsin.broker.settings import Settings
-from tocsin.flow.addressing import pulled_by
+from tocsin.flow.addressing import has_moved, pulled_by
 from tocsin.flow.lifetime import overdue
 from tocsin.mediation.operations import Held
 from tocsin.model.identity import Instant
@@ -81,6 +81,8 @@ class Mailboxes:
             if pulled_by(subscription) is not None:
                 self._begin(subscription)
                 self.feeds.stand(subscription)
+            elif has_moved(subscription) and (state := self._before.get(subscription.id)) is not None:
+                self._points[subscription.id] = PullPoint(state, self._now())
         self._skip_what_nobody_pulls(reader.end())
 
     def start(self) -> None:
@@ -89,12 +91,14 @@ class Mailboxes:
         self.feeds.resume(self)
 
     def changed(self, change: Changed) -> None:
-        """One that feeds no pull point now may have fed one until now."""
+        """One that feeds no pull point now may have fed one until now; of one that has its home elsewhere by now, what
+        waits stays until it is sent there."""
         subscription = change.subscription
         self.pulled_to = change.at.offset + 1
         if subscription.state == "ended" or pulled_by(subscription) is None:
             self.feeds.end(subscription.id)
-            self._end(subscription.id)
+            if subscription.state == "ended" or not has_moved(subscription) or not self._waits(subscription.id):
+                self._end(subscription.id)
             return
         self._begin(subscription)
         if subscription.id in self._before and subscription.id not in self.feeds.lagging:
@@ -252,6 +256,9 @@ class Mailboxes:
         """So that the next start need not look at all of it again."""
         if self.pulled_to > self._saved_to:
             self._touch()
+
+    def _waits(self, name: str) -> bool:
+        return name in self._points and self._points[name].waiting > 0
 
     def _end(self, name: str) -> None:
         point = self._points.pop(name, None)

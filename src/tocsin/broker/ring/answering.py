@@ -9,6 +9,7 @@ from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.asking import decode_request, encode, unknown
 from tocsin.broker.ring.circle import Circle
+from tocsin.broker.ring.circle import moved as moved_on
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import Placing
@@ -17,6 +18,8 @@ from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import Settling
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.mediation.between_nodes import ring_door
+from tocsin.model.notification import EVERY_PLANE
+from tocsin.routing.ring.identifiers import place_of_name
 from tocsin.wire.peer_messages import UNREADABLE
 
 DONE = b"\xc0"  # nothing, in MessagePack
@@ -84,9 +87,12 @@ class Answering:
             case asked.Adopted(number, origin):
                 await self._circle.same(number)
                 await self._replicas.forget(origin)
-            case asked.Post(number, pull_point, frames):
-                await self._circle.same(number, ready=True)
-                door = ring_door(peer, only=(pull_point,), door=f"{PULL_POINTS}{pull_point}")
+            case asked.Post(number, pull_point, frames, moved):
+                roster = await self._circle.same(number or self._circle.number, ready=True)
+                if roster.owner(place_of_name(pull_point)).name != self._circle.me:
+                    raise moved_on(self._circle.number)
+                plane = f"{EVERY_PLANE}{number}" if moved else EVERY_PLANE  # what moves with another roster is another
+                door = ring_door(peer, plane, (pull_point,), f"{PULL_POINTS}{pull_point}")
                 await self._publishing.take(door, frames, None)
             case asked.Forward():
                 return encode(await self._door(request))

@@ -67,6 +67,11 @@ class Circle:
         return self._roster is not None and self._roster.get(self.me) is not None
 
     @property
+    def member(self) -> Member | None:
+        """This node, if it is one."""
+        return None if self._roster is None else self._roster.get(self.me)
+
+    @property
     def is_ready(self) -> bool:
         return self._roster is not None and self._ready_for >= number_of(self._roster)
 

@@ -138,11 +138,13 @@ class Forwarded(Struct, frozen=True, array_like=True):
 
 
 class Post(Struct, frozen=True, tag="P", array_like=True):
-    """Notifications for a pull point, to the node that has it at home."""
+    """Notifications for a pull point, to the node that has it at home. Those that were in it before, at another node,
+    are `moved`: they may have been at this one too, and come back. Who has left knows no `number`, and says 0."""
 
     number: int
     pull_point: str
     frames: bytes
+    moved: bool = False
 
 
 class Load(Struct, frozen=True, tag="l", array_like=True):

@@ -18,21 +18,20 @@ from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, number_of
 from tocsin.broker.ring.messages import Change, Gathered, Put
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
-from tocsin.flow.addressing import PULL_POINTS, pulled_by
+from tocsin.flow.addressing import PULL_POINTS, RING, pulled_by
 from tocsin.matching.catalogue import Catalogue
 from tocsin.mediation import between_nodes
 from tocsin.model.filters import Filter
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Endpoint, Form, Subscription, neighbour_of, notifier_of
-from tocsin.routing.ring.identifiers import SIZE, named_at, place_of_name, within
+from tocsin.routing.ring.identifiers import SIZE, distance, named_at, place_of_name, within
 from tocsin.routing.ring.keys import keys_of, place_of
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.spans import Span
 
 PAGE = 500  # subscriptions in one message
 TOGETHER = 500  # notifications for a pull point in one request
-RING = "ring:"  # an address of the ring, wherever that is
 SAME_CLOCK = SECOND  # clocks that differ by less are taken as one
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(tuple[Endpoint | None, Form]).decode
@@ -61,9 +60,12 @@ class Placing:
         self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._span = lru_cache(SPANS)(self._span_of)
 
-    def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
-        """An id with its home among the nodes that will have it anyway."""
-        start = random.randrange(SIZE)
+    def name(self, filters: tuple[Filter, ...], is_pulled: bool) -> SubscriptionId:
+        """An id with its home among the nodes that will have it anyway; that of a pull point is where it was made."""
+        start, me = random.randrange(SIZE), self._circle.member
+        if is_pulled and me is not None:
+            after, upto = self._circle.roster.range_of(me)
+            return SubscriptionId(named_at((upto - start % (distance(after, upto) or SIZE)) % SIZE, uuid.uuid4().hex))
         span = self._span(filters)
         key = span.next_key(start)
         key = span.next_key(0) if key is None else key

@@ -19,7 +19,7 @@ from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
 from tocsin.broker.ring.mail import Mail
 from tocsin.broker.ring.membership import Membership
-from tocsin.broker.ring.placing import RING, Placing, is_of_ring
+from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
@@ -27,7 +27,7 @@ from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.flow.addressing import PULL_POINTS
+from tocsin.flow.addressing import PULL_POINTS, RING
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
@@ -195,8 +195,14 @@ class Ring:
         except TimeoutError:
             raise CannotLeave(f"the others did not take over in {LEAVING_SECONDS:.0f} seconds") from None
         if not self.is_in and (roster := self.membership.machine.roster) is not None:
-            await self._mail.forward(roster)
-            await self._settling.put_out()
+            await self._left_to(roster)
+
+    async def _left_to(self, roster: Roster) -> None:
+        try:
+            await self._mail.leave(roster)
+        except (Refusal, Unreachable) as problem:
+            raise CannotLeave(f"what waits in pull points is not taken by the others: {problem}") from None
+        await self._settling.put_out()
 
     async def close(self) -> None:
         await self.circle.close()
@@ -243,8 +249,8 @@ class Ring:
 
     # What the services of the node ask
 
-    def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
-        return self.placing.name(filters)
+    def name(self, filters: tuple[Filter, ...], is_pulled: bool) -> SubscriptionId:
+        return self.placing.name(filters, is_pulled)
 
     def spread(self, subscription: Subscription) -> Awaitable[None] | None:
         """None for what is this node's own, and where there is nobody else."""
@@ -288,6 +294,15 @@ class Ring:
             return None
         home = self.circle.roster.owner(place_of_name(name))
         return None if home.name == self.circle.me else home
+
+    def another(self, name: str) -> Member | None:
+        """The member of that name, if that is not this one."""
+        return None if name == self.circle.me or not self.circle.is_in else self.circle.roster.get(name)
+
+    def stands(self, name: str) -> bool:
+        """Whether there is such a subscription here that belongs to the ring."""
+        found = self._means.standing.by_id.get(SubscriptionId(name))
+        return found is not None and is_of_ring(found)
 
     async def forward(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded:
         try:

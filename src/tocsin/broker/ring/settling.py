@@ -197,7 +197,7 @@ class Settling:
                 if not is_whole:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
-                await self._mail.forward(roster)
+                await self._mail.forward(roster, number)
                 return
             except (Refusal, Unreachable) as problem:
                 if told != (told := str(problem)):

@@ -16,7 +16,7 @@ from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.standing import Seen, StandingSubscriptions, granted
 from tocsin.broker.subscriptions.start_position import start_position
 from tocsin.broker.topics.topic_space import TopicSpace
-from tocsin.flow.addressing import pull_point_of
+from tocsin.flow.addressing import path_at, pull_point_of
 from tocsin.matching.resolution import check_envelopes
 from tocsin.mediation.operations import EndStatus, Renew, Start, Subscribe
 from tocsin.mediation.soap.templates import PULL_POINTS
@@ -47,9 +47,10 @@ class Subscriptions:
         consumers: Consumers,
         mailboxes: Mailboxes,
         settlement: Settlement,
-        name: Callable[[tuple[Filter, ...]], SubscriptionId],
+        name: Callable[[tuple[Filter, ...], bool], SubscriptionId],
+        is_home: Callable[[str], bool],
     ) -> None:
-        self._name = name
+        self._name, self._is_home = name, is_home
         self._journal, self._standing, self._settings = journal, standing, settings
         self._base_url, self._now, self._store, self._guard = base_url, now, store, guard
         self._topics, self._declarations, self._consumers = topics, declarations, consumers
@@ -174,10 +175,10 @@ class Subscriptions:
         if not caller.may_subscribe(request.filters):
             wide = "subscribe to all that these filters match; name topics that it has the right to"
             raise caller.may_not(wide if caller.may_subscribe_at_all() else "subscribe to any topic")
-        start = f"{self._base_url}{PULL_POINTS}"
         for endpoint in (request.consumer, request.end_to):
-            if endpoint is not None and endpoint.address.startswith(start) and caller.principal is not None:
-                self.get(caller, endpoint.address[len(start) :])  # nobody fills the mailbox of another
+            path = None if endpoint is None else path_at(self._base_url, endpoint.address)
+            if path is not None and path.startswith(PULL_POINTS) and caller.principal is not None:
+                self.get(caller, path[len(PULL_POINTS) :])  # nobody fills the mailbox of another
 
     async def _checked(self, caller: Caller, request: Subscribe) -> Subscription:
         """As it will be, but for where it begins and whose it is."""
@@ -191,7 +192,7 @@ class Subscriptions:
         self._consumers.check(caller, consumer, request.end_to)
         filters = self._declarations.resolved(request.filters)
         return Subscription(
-            self._name(filters),
+            self._name(filters, consumer is None),
             None,
             self._consumers.asked(consumer, request.form),
             request.end_to,
@@ -213,10 +214,11 @@ class Subscriptions:
 
     def _at_home(self, consumer: Endpoint | None) -> Endpoint | None:
         """A consumer that is a pull point of ours, as a path alone; any other as None."""
-        if consumer is None or not consumer.address.startswith(f"{self._base_url}{PULL_POINTS}"):
+        path = None if consumer is None else path_at(self._base_url, consumer.address)
+        if consumer is None or path is None or not path.startswith(PULL_POINTS):
             return None
-        path = consumer.address[len(self._base_url) :]
-        if not self._mailboxes.has(pull_point_of(path) or ""):
+        name = pull_point_of(path) or ""
+        if not self._mailboxes.has(name) and (not name or self._is_home(name)):
             hint = "create one and name its address"
             raise Refusal("bad-consumer", f"there is no pull point at {consumer.address}; {hint}")
         return replace(consumer, address=path)
