@@ -239,6 +239,8 @@ def test_without_a_broker_it_says_so(alert: str) -> None:
         (("subscribe", "--to", "http://x", "--mode", "raw", "--as", "webhook"), "leave it out"),
         (("subscribe", "--to", "http://x", "--together", "2", "--as", "wsn-1.3"), "--as cloudevents"),
         (("subscribe", "--to", "http://x", "--together", "2", "--mode", "binary"), "--mode batched"),
+        (("subscribe", "--to", "http://x", "--max-latency", "soon"), "250ms, 1s or PT1S"),
+        (("subscribe", "--print", "--pull", "--max-latency", "1s"), "--max-latency are about what is sent"),
         (("subscribe", "--to", "http://x", "--print"), "exclude each other"),
         (("subscribe", "--to", "http://x", "--expires", "soon"), "neither a time"),
         (("subscribe", "--to", "http://x", "--topic", ""), "the topic filter is empty"),

@@ -119,6 +119,7 @@ class FakeNode:
     def __init__(self, port: FakeImplicit) -> None:
         self.implicit = port
         self.tree = SimpleNamespace(runtime=None)  # nor here
+        self.ring = None
 
     def now(self) -> Instant:
         return NOW

@@ -30,7 +30,7 @@ API, OPERATE = (DOCS / "api.md").read_text("utf-8"), (DOCS / "operate.md").read_
 SECTIONS = {each.partition("\n")[0]: each for each in re.split(r"^## ", API, flags=re.MULTILINE)[1:]}
 BLOCK = re.compile(r"```sh\n(.*?)```\n(?:\n```(json|text)\n(.*?)```)?", re.DOTALL)
 VARYING = (
-    (re.compile(r"urn:uuid:[0-9a-f-]{36}|\b[0-9a-f]{32}\b"), "ID"),
+    (re.compile(r"urn:uuid:[0-9a-f-]{36}|\b(?:[0-9a-f]{16}-)?[0-9a-f]{32}\b"), "ID"),
     (re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]+Z"), "TIME"),
     (re.compile(r"node-[0-9a-f]{8}"), "NODE"),
 )
@@ -162,7 +162,7 @@ def test_the_description_types_what_is_asked() -> None:
     assert described["components"]["securitySchemes"].keys() == {"basic", "bearer"}
     assert len(described["paths"]["/events"]["post"]["requestBody"]["content"]) == 3
     together = described["components"]["schemas"]["SubscribeRequest"]["properties"]["together"]
-    assert together["description"].startswith("CloudEvents only")
+    assert together["description"].startswith("How many may be in one batch")
 
 
 def test_every_setting_is_explained() -> None:

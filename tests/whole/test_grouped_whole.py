@@ -129,3 +129,22 @@ async def test_a_batch_is_signed_whole(tmp_path: Path, sink: Sink, http: HttpCli
         await wait_until(lambda: len(sink.received) == 2, "all are sent")
     ids = {verify(KEY, each.headers, each.body, time.time()) for each in sink.received}
     assert groups(sink) == [[0, 1, 2], [3, 4, 5]] and len(ids) == 2
+
+
+@pytest.mark.parametrize("engine", ["embedded", "spark"])
+async def test_a_notify_has_several_messages(
+    engine: Literal["embedded", "spark"], tmp_path: Path, sink: Sink, http: HttpClient
+) -> None:
+    form = Form("wsn-1.3", "1.2", "2005/08", together=4)
+    with closing(Outbox.open(tmp_path / "outbox.db")) as outbox:
+        async with running(tmp_path, engine) as node:
+            asked = Subscribe(Endpoint(sink.url("a")), None, form, (), None)
+            made = await node.subscriptions.subscribe(NODE, asked)
+            await held_back(node, made, http, 10)
+            if engine == "spark":
+                Matcher(tmp_path, outbox).work()
+            await released(node, made, 10)
+            await wait_until(lambda: len(sink.received) == 3, "all are sent")
+    assert [len(each.notifications()) for each in sink.received] == [4, 4, 2]
+    assert [_number(each.decode()) for each in sink.payloads("a")] == list(range(10))
+    assert len({each.id for each in sink.notifications("a")}) == 10

@@ -144,3 +144,25 @@ async def test_a_node_that_was_put_out_comes_back_with_nothing_of_its_own(
         await wait_until(lambda each=each: len(distinct(sink, f"t{each}")) == 4, f"t{each} is told all")  # type: ignore[misc]
         assert distinct(sink, f"t{each}") == list(range(each, 32, 8))
     assert distinct(sink, "t3") == [3, 11]
+
+
+async def test_a_node_without_doors_stores_and_matches_and_names_those_that_have_them(
+    ring: ProcessRing, http: HttpClient, sink: Sink
+) -> None:
+    await ring.grow(2)
+    bare = await ring.begin(**{"ring-role": "dht"})
+    await ring.settled()
+    brokers = [each for each in ring.each if each is not bare]
+    for path in ("/broker", "/events", "/api/subscriptions"):
+        answer = await call(http, "POST", f"{bare.url}{path}", {})
+        assert answer.status == 421
+        assert sorted(document(answer.body)["doors"]) == sorted(each.url for each in brokers)
+    for each in range(20):
+        await subscribe(http, brokers[each % 2], sink.url(f"t{each}"), f"t{each}")
+    for each in range(20):
+        await publish(http, brokers[(each + 1) % 2], f"t{each}", each)
+    for each in range(20):
+        await wait_until(lambda each=each: numbers(sink, f"t{each}") == [each], f"t{each}")  # type: ignore[misc]
+    members = (await ring.view(bare))["members"]
+    mine = next(each for each in members if each["url"] is None)
+    assert mine["subscriptions"] and mine["accepted"] and mine["delivered"]

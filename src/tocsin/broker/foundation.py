@@ -99,6 +99,7 @@ class Network:
             failures_to_open=asked.breaker_failures,
             cool_down=min(FIRST_COOL_DOWN, asked.breaker_cooldown),
             longest_cool_down=asked.breaker_cooldown,
+            longest_latency=asked.longest_latency,
         )
 
 

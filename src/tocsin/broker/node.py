@@ -95,6 +95,7 @@ class _Sending:
             now=now,
             random=random.Random(),
             together=lambda subscription: consumers.together(subscription),
+            max_latency=lambda subscription: consumers.max_latency(subscription),
             dress=lambda delivery: prove(key, delivery, now()) if delivery.to.node else consumers.dress(delivery),
             heard=harvests.answered,
         )

@@ -85,6 +85,7 @@ class DeliverySettings(Struct, frozen=True):
     breaker_cooldown: Duration = 30.0
     mode: Annotated[Literal["queue", "direct"], one_of("queue", "direct")] = "queue"
     lifetime: Annotated[float | None, optional(DURATION)] = None
+    longest_latency: Duration = 60.0
     end_after: Annotated[int | None, optional(whole(1))] = None
     consent: Annotated[Literal["off", "ask"], one_of("off", "ask")] = "off"
     consent_wait: Duration = 600.0
@@ -166,7 +167,8 @@ class RingSettings(Struct, frozen=True):
 
     What is acknowledged is at so many `replicas`, no two at one `site`. Nodes hear of each other every `beat`; who
     reaches no majority for the time of a `lease` acknowledges nothing, and who is not heard of for a `silence` is put
-    out."""
+    out. With a `max_latency` notifications of one topic wait so long at most for others that go to the same node; what
+    is known of a topic is forgotten when it was `idle` so long."""
 
     port: Annotated[int | None, optional(whole(0, 65535))] = None
     advertise: Annotated[str | None, optional(HOST)] = None
@@ -177,6 +179,8 @@ class RingSettings(Struct, frozen=True):
     beat: Duration = 1.0
     lease: Duration = 5.0
     silence: Duration = 8.0
+    max_latency: Annotated[float | None, optional(DURATION)] = None
+    idle: Duration = 60.0
 
 
 class PipelineSettings(Struct, frozen=True):

@@ -18,7 +18,7 @@ from tocsin.cli.values import read_plainly
 
 PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
-        "serve": ("run", "One node alone, without a JVM: it matches by itself."),
+        "serve": ("run", "One node, without a JVM: it matches by itself."),
         "up": ("run", "The platform: a broker, and the data pipeline on Spark."),
     },
     "Publish and subscribe": {
@@ -53,12 +53,14 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "trace": ("trace", "Tell who wanted a notification and why."),
         "secrets": ("operate", "Secrets towards consumers."),
         "users": ("users", "Who may use the broker, and for what."),
+        "ring": ("ring", "The nodes of a ring: which part each has, how much lies on it."),
         "tree": ("tree", "The neighbours of a node in its tree."),
         "config": ("run", "Print every setting in force and where it came from."),
         "doctor": ("doctor", "Check this machine, the data directory and the broker."),
     },
     "Spark": {"pipeline": ("pipeline", "The data pipeline on Spark.")},
     "Lab": {
+        "overlay": ("overlay", "Simulations of a ring of nodes."),
         "lab": ("lab", "The papers' tables and figures, measured here."),
         "bench": ("lab", "Benchmarks, with their rivals in the same run."),
     },

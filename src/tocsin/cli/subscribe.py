@@ -38,6 +38,9 @@ async def subscribe(
         typer.Option(help="wrapped or raw; of CloudEvents structured, binary or batched. By default the dialect's."),
     ] = "",
     together: Annotated[int, typer.Option(help="How many may come in one message.", min=1)] = 1,
+    max_latency: Annotated[
+        str, typer.Option(metavar="1s", help="How long each may wait to come together with others.")
+    ] = "",
     secret: Annotated[str, typer.Option(help="The name of a secret to sign or authorise with.")] = "",
     consent: Annotated[bool, typer.Option("--consent", help="Ask the consumer first (CloudEvents).")] = False,
     thin: Annotated[bool, typer.Option("--thin", help="Tell where the data is, not the data.")] = False,
@@ -65,8 +68,9 @@ async def subscribe(
     answers = Answers(client, reply_with) if reply or reply_with is not None else None
     asked = about.options()
     form: dict[str, Any] = {"mode": mode, "together": together, "secret": secret, "consent": consent, "thin": thin}
+    form |= {"max_latency": _latency(max_latency)}
     if pulled and any(value != getattr(Terms(), name) for name, value in form.items()):
-        *names, last = (f"--{name}" for name in form)
+        *names, last = (f"--{name.replace('_', '-')}" for name in form)
         fail(f"{', '.join(names)} and {last} are about what is sent, and with --pull nothing is", WRONG_USE)
     _check_form(connection.dialect, mode, together)
     if to is not None:
@@ -163,6 +167,20 @@ def _check_form(dialect: str, mode: str, together: int) -> None:
         fail(f"--mode {mode!r} is not a mode of {dialect}; {choice}", WRONG_USE)
     if together > 1 and ("batched" not in known or mode not in ("", "batched")):
         fail("--together is about batches: it goes with --as cloudevents, and --mode batched if any", WRONG_USE)
+
+
+def _latency(text: str) -> str:
+    """As the API has it: 250ms and PT0.25S are the same."""
+    from tocsin.broker.quantities import duration
+    from tocsin.mediation import times
+    from tocsin.model.identity import SECOND
+
+    if not text or times.is_duration(text):
+        return text
+    try:
+        return times.lasting(round(duration(text) * SECOND))
+    except ValueError:
+        fail(f"--max-latency {text!r} is not a duration such as 250ms, 1s or PT1S", WRONG_USE)
 
 
 def _lease(lease: "Lease") -> Output:

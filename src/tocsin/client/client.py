@@ -152,10 +152,11 @@ class AnyClient(Resources[Way]):
         query; `plain` gives the query SPARQL's own meaning. `deliver_as` (turtle, n-quads, json-ld, rdf-xml) has that
         graph sent, and `bindings` what the variables stand for. `mode` is wrapped (Notify, Wrap, structured) or raw
         (UseRaw, Unwrap, binary); by default what the dialect prefers. Up to `together` notifications come in one
-        message, where the format has room for several. With `start` it begins in the past: at an offset of the log, or
-        a time. `secret` is the name of a secret at the broker that deliveries are signed or authorised with, `consent`
-        has the consumer asked first, and `end_to` is who is told of an end that nobody asked for (WS-Eventing). With
-        `thin` the consumer is told of each message without its data, which `fetch` gets.
+        message, where the format has room for several; with `max_latency`, a duration, they wait so long at most to
+        be sent together. With `start` it begins in the past: at an offset of the log, or a time. `secret` is the name
+        of a secret at the broker that deliveries are signed or authorised with, `consent` has the consumer asked first,
+        and `end_to` is who is told of an end that nobody asked for (WS-Eventing). With `thin` the consumer is told of
+        each message without its data, which `fetch` gets.
         """
         terms = terms_of(consumer, options)
         requests.check_form(self._rules, terms)

@@ -116,6 +116,7 @@ def _terms(terms: Terms) -> dict[str, Any]:
         "start": start,
         "secret": terms.secret or None,
         "together": terms.together if terms.together != 1 else None,
+        "max_latency": terms.max_latency or None,
         "graph": terms.deliver_as or None,
     }
 

@@ -34,6 +34,7 @@ from tocsin.documents.pull_points import (
     PullPointRequest,
 )
 from tocsin.documents.registrations import REGISTRATIONS, RegisterRequest, RegistrationDocument
+from tocsin.documents.ring import RING, RingDocument
 from tocsin.documents.semantics import (
     LIFTINGS,
     ONTOLOGIES,
@@ -277,6 +278,20 @@ class Tree(Resource[Way]):
         await self._send("DELETE", below(TREE, node))
 
 
+class Ring(Resource[Way]):
+    """The nodes that are one broker together."""
+
+    @call
+    async def get(self) -> RingDocument:
+        """Its members, which part of the circle each has, and how much lies on it."""
+        return await self._ask(RingDocument, "GET", RING)
+
+    @call
+    async def remove(self, node: str) -> None:
+        """One that does not come back, though most of the ring is gone with it: nobody else is asked."""
+        await self._send("DELETE", below(RING, node))
+
+
 class DeadLetters(Resource[Way]):
     """What could not be delivered."""
 
@@ -356,6 +371,7 @@ class Resources(Interactions[Way]):
         self.dead_letters: DeadLetters[Way] = DeadLetters(connection, loop)
         self.pipeline: Pipeline[Way] = Pipeline(connection, loop)
         self.tree: Tree[Way] = Tree(connection, loop)
+        self.ring: Ring[Way] = Ring(connection, loop)
         self.secrets: Secrets[Way] = Secrets(connection, loop)
         self.consents: Consents[Way] = Consents(connection, loop)
         self.traces: Traces[Way] = Traces(connection, loop)

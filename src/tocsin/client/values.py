@@ -101,6 +101,7 @@ class Options(About, total=False):
 
     mode: Mode
     together: int
+    max_latency: str | timedelta
     secret: str
     consent: bool
     end_to: str
@@ -132,6 +133,7 @@ class Terms(Struct, frozen=True):
     consent: bool = False
     end_to: str = ""
     thin: bool = False
+    max_latency: str = ""
 
     @property
     def raw(self) -> bool | None:
@@ -157,6 +159,7 @@ def terms_of(consumer: str, options: Options) -> Terms:
     given["producers"] = _several(options.get("producers", ()), "producers", producer_word)
     given["expires"] = expires_text(options.get("expires", ""))
     given["start"] = start_text(options.get("start"))
+    given["max_latency"] = expires_text(options.get("max_latency", ""))
     mode = options.get("mode", "")
     if mode not in get_args(Mode):
         raise ClientError(f"the mode {mode!r} is not known; choose one of {', '.join(get_args(Mode)[1:])}")

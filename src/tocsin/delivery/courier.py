@@ -6,6 +6,7 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from tocsin.delivery.gathering import Gathering
 from tocsin.delivery.grouping import DIVISIBLE, grouped, together
 from tocsin.delivery.lane import Entry, Lane, Origin, Undeliverable
 from tocsin.delivery.retry import delay, describe, final, judge, judge_of_node
@@ -59,8 +60,7 @@ class Courier:
         self._post = client.post
         self._settings, self._timers, self._random = settings, timers, random
         self._prepare, self._dress, self._settled, self._pause, self._now = prepare, dress, settled, pause, now
-        self._heard = heard
-        self._closed = False
+        self._heard, self._closed = heard, False
         self.origins: dict[str, Origin] = {}
         self.counts: dict[Result, int] = {"delivered": 0, "retry": 0, "dead": 0, "dropped": 0}
 
@@ -68,6 +68,8 @@ class Courier:
         """The lane is idle, not held, and has a head."""
         delivery = lane.delivery
         if delivery is None:
+            if lane.gathering is not None and self._gathers(lane, lane.gathering):
+                return
             try:
                 delivery = lane.delivery = self._prepare(lane.window[0]) if lane.together == 1 else self._group(lane)
             except Exception as error:
@@ -121,12 +123,32 @@ class Courier:
         parts = grouped(lane.window, 1 if lane.alone else lane.together, self._prepare)
         lane.alone = max(0, lane.alone - 1)
         lane.parts = parts if len(parts) > 1 else ()
+        if lane.gathering is not None:
+            lane.gathering.left(parts, len(lane.window) - len(parts))
         return together(parts) if len(parts) > 1 else parts[0]
+
+    def _gathers(self, lane: Lane, gathering: Gathering) -> bool:
+        """Whether it waits for more."""
+        now = self._loop.time()
+        if lane.behind or not gathering.waits(len(lane.window), now):
+            return False
+        lane.stage = "gathering"
+        if gathering.is_to_be_woken(now):
+            self._timers.at(gathering.alarm, partial(self.ripen, lane))
+        return True
+
+    def ripen(self, lane: Lane) -> None:
+        """What it gathered goes, if it must by now."""
+        if lane.stage == "gathering":
+            lane.stage = "idle"
+            self._pause(lane)
 
     def _unprepared(self, lane: Lane, error: Exception) -> None:
         """A dead letter where it is known of what; else it is counted and reported. It does not stop what follows."""
         entry = lane.advance()
         lane.alone = max(0, lane.alone - 1)
+        if lane.gathering is not None:
+            lane.gathering.manager.left(len(lane.window))
         if isinstance(error, Undeliverable):
             self.tell(entry, error.delivery, "dead", 0, error.reason)
         else:

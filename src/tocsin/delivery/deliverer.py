@@ -7,6 +7,7 @@ from random import Random
 
 from tocsin.delivery.backlog import Backlog, Refiller
 from tocsin.delivery.courier import CannotDress, Courier, Dress, Heard, Prepare, Sender, Settled
+from tocsin.delivery.gathering import Gathering
 from tocsin.delivery.lane import Entry, Lane, Place
 from tocsin.delivery.settings import DeliveryFigures, DeliverySettings
 from tocsin.delivery.timers import Timers
@@ -14,6 +15,7 @@ from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 
 Together = Callable[[SubscriptionId], int]
+MaxLatency = Callable[[SubscriptionId], float]
 PAUSED = "paused"
 _LOOK_AGAIN = 0.005  # seconds, while it drains
 
@@ -27,7 +29,8 @@ class Deliverer:
 
     `settled` hears of each entry once that it is delivered, dead or dropped, and before that of each retry. `backlog`
     gives what follows a place, in order: fewer than asked is no end, none at all is; whatever was offered before it was
-    asked must be in it. `together` is how many a subscription takes in one message; none is waited for.
+    asked must be in it. `together` is how many a subscription takes in one message; none is waited for, unless it has a
+    `max_latency`, in seconds.
     """
 
     def __init__(
@@ -41,11 +44,12 @@ class Deliverer:
         now: Callable[[], Instant],
         random: Random,
         together: Together = lambda _: 1,
+        max_latency: MaxLatency = lambda _: 0.0,
         dress: Dress = _no_secrets,
         heard: Heard = lambda *_: None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._settings, self._together = settings, together
+        self._settings, self._together, self._max_latency = settings, together, max_latency
         timers = self._timers = Timers(self._loop)
         self._courier = Courier(
             client,
@@ -70,9 +74,11 @@ class Deliverer:
         if lane is None:
             offset, index = entry.place
             lane = self._open(entry.subscription, (offset, index - 1), behind=False)
-        if lane.offer(entry) and len(lane.window) == 1:
+        if lane.offer(entry) and (len(lane.window) == 1 or lane.gathering is not None):
             self._work.add(lane)
-            if lane.stage == "idle" and not lane.held:
+            if lane.gathering is not None:
+                self._gather(lane, lane.gathering, entry)
+            elif lane.stage == "idle" and not lane.held:
                 self._courier.start(lane)
 
     def put_off(self, subscription: SubscriptionId, place: Place) -> None:
@@ -149,6 +155,14 @@ class Deliverer:
         if lane := self._lanes.get(subscription):
             lane.pace = seconds
 
+    def reform(self, subscription: SubscriptionId, together: int, max_latency: float) -> None:
+        """From now on it takes so many in one message, and lets them wait so long for one another."""
+        lane, gathering = self._lanes.get(subscription), self._gathering(together, max_latency)
+        if lane is None or (lane.together == together and _latency(lane.gathering) == _latency(gathering)):
+            return
+        lane.together, lane.gathering = together, gathering
+        self._courier.ripen(lane)
+
     def unsettled(self) -> dict[SubscriptionId, Place]:
         """For each subscription with work, the place up to which everything is settled."""
         return {lane.subscription: lane.settled for lane in self._work if not lane.gone}
@@ -159,9 +173,17 @@ class Deliverer:
     async def drain(self, seconds: float) -> bool:
         """Whether everything was settled within that time, but what is held or whose consumer does not answer."""
         until = self._loop.time() + seconds
-        while not self.idle() and self._loop.time() < until:  # noqa: ASYNC110 - each delivery would have to tell
+        while not self.idle() and self._loop.time() < until:
+            self._hasten()
             await asyncio.sleep(_LOOK_AGAIN)
         return self.idle()
+
+    def _hasten(self) -> None:
+        """Nothing more is waited for."""
+        for lane in [each for each in self._work if each.stage == "gathering"]:
+            if lane.gathering is not None:
+                lane.gathering.manager.due = self._loop.time()
+            self._courier.ripen(lane)
 
     async def close(self) -> None:
         """Answers that come later are not heard; what is unsettled stays so."""
@@ -193,7 +215,21 @@ class Deliverer:
         lane.held = subscription in self._held
         lane.pace = self._paces.get(subscription, 0.0)
         lane.together = self._together(subscription)
+        if lane.together > 1:
+            lane.gathering = self._gathering(lane.together, self._max_latency(subscription))
         return lane
+
+    def _gathering(self, together: int, asked: float) -> Gathering | None:
+        """The smaller of the node's maximum latency and the subscription's counts (paper 004 s5.A)."""
+        allowed = min(asked, self._settings.longest_latency)
+        return Gathering(allowed, min(together, self._settings.window)) if together > 1 and allowed > 0 else None
+
+    def _gather(self, lane: Lane, gathering: Gathering, entry: Entry) -> None:
+        must_go = gathering.arrived(entry, self._loop.time())
+        if lane.stage == "idle" and not lane.held:
+            self._courier.start(lane)
+        elif must_go:
+            self._courier.ripen(lane)
 
     def _next(self, lane: Lane) -> None:
         if lane.window and lane.stage == "idle" and not lane.held:
@@ -202,3 +238,7 @@ class Deliverer:
             self._work.discard(lane)
         if lane.behind:
             self._refiller.ask(lane)
+
+
+def _latency(gathering: Gathering | None) -> float:
+    return 0.0 if gathering is None else gathering.manager.max_latency

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -10,6 +10,9 @@ from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import SubscriptionId
 from tocsin.wire.answer import Answer
+
+if TYPE_CHECKING:
+    from tocsin.delivery.gathering import Gathering
 
 Place = tuple[int, int]
 LAST_INDEX = 1 << 30  # behind all notifications of a record
@@ -82,7 +85,7 @@ class Breaker:
 
 
 # "blocked" waits in its origin's line. Not an Enum: to read a member costs as much as to call a function.
-Stage = Literal["idle", "in flight", "backing off", "blocked"]
+Stage = Literal["idle", "gathering", "in flight", "backing off", "blocked"]
 
 
 class Origin:
@@ -108,7 +111,7 @@ class Lane:
 
     `parts` are the deliveries that `delivery` is made of, when it is made of several. `alone` is how many from the head
     on go out one by one, though `together` would let them go in one message; `pace` is the time from one request to the
-    next at the least.
+    next at the least. Without `gathering` nothing is waited for.
     """
 
     __slots__ = (
@@ -124,6 +127,7 @@ class Lane:
         "behind",
         "bytes",
         "delivery",
+        "gathering",
         "gone",
         "held",
         "last",
@@ -156,6 +160,7 @@ class Lane:
         self.parts: tuple[Delivery, ...] = ()
         self.together = 1
         self.alone = 0
+        self.gathering: Gathering | None = None
         self.pace = self.not_before = 0.0
         self.address = ""
         self.origin: Origin | None = None

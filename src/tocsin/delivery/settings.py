@@ -16,6 +16,7 @@ class DeliverySettings(Struct, frozen=True):
     in_flight_per_origin: int = 256
     backlog_readers: int = 8
     backlog_timeout: float = 30.0
+    longest_latency: float = 60.0  # that a subscription may let notifications wait to be grouped
 
 
 class DeliveryFigures(Struct, frozen=True):

@@ -6,6 +6,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from tocsin.documents.latency import latency_text, with_latency
 from tocsin.matching.explain.wording import filter_text
 from tocsin.mediation import times
 from tocsin.mediation.ce import cloudevents
@@ -117,15 +118,19 @@ def _config(config: dict[str, Any], now: Instant) -> tuple[Form, Instant]:
     if mode not in MODES:
         raise _bad(f"the mode {str(mode)[:80]!r} is none of {', '.join(MODES)}")
     together = _together(config.get("together", TOGETHER)) if mode == "batched" else 1
+    latency = config.get("max_latency")
     form = with_graph(
-        Form(cloudevents.NAME, wrapped=mode != "binary", together=together),
+        with_latency(
+            Form(cloudevents.NAME, wrapped=mode != "binary", together=together),
+            None if latency is None else str(latency),
+        ),
         None if config.get("graph") is None else str(config["graph"]),
         _bindings(config),
     )
     return form, times.LAST if expires is None else times.expiry(str(expires), now)
 
 
-_CONFIG = {"mode", "expires", "together", "graph", "bindings"}
+_CONFIG = {"mode", "expires", "together", "max_latency", "graph", "bindings"}
 
 
 def _bindings(config: dict[str, Any]) -> bool:
@@ -229,6 +234,8 @@ def _config_document(subscription: Subscription) -> dict[str, Any]:
     found: dict[str, Any] = {"mode": "batched" if form.together > 1 else "structured" if form.wrapped else "binary"}
     if form.together > 1:
         found["together"] = str(form.together)
+    if form.max_latency_ms:
+        found["max_latency"] = latency_text(form)
     if subscription.expires is not None:
         found["expires"] = times.timestamp(subscription.expires)
     if form.graph:

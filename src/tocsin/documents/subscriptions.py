@@ -5,11 +5,12 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from tocsin.documents import filled
+from tocsin.documents.latency import latency_text, with_latency
 from tocsin.matching.explain.wording import filter_text, topic_text
 from tocsin.mediation import times
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.ce import filters as ce_filters
-from tocsin.mediation.dialects import outgoing
+from tocsin.mediation.dialects import outgoing, takes_several
 from tocsin.mediation.graph_forms import with_graph
 from tocsin.mediation.operations import Renew, Start, Subscribe
 from tocsin.model.filters import Filter, TopicIs
@@ -51,15 +52,16 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     A filter is an object of one dialect: those of the CloudEvents Subscriptions API (exact, prefix, suffix, all, any,
     not, sql), and `urn:tocsin:dialect:` + topic, content-topic, type, action, producer, xpath, items, jsonpath, sparql,
     graph-pattern. In CloudEvents unless another `dialect` is named; `mode` is how those are sent, and `binary` is raw
-    in SOAP. A batch has up to `together` events. With `thin` it is told where each can be fetched, and not its data.
-    `graph` (turtle, n-quads, json-ld, rdf-xml) has it sent the event graph, `bindings` what the variables stand for.
+    in SOAP. A message has up to `together` of them, and with `max_latency` they wait for one another to go in one. With
+    `thin` it is told where each can be fetched, and not its data. `graph` (turtle, n-quads, json-ld, rdf-xml) has it
+    sent the event graph, `bindings` what the variables stand for.
     """
 
     consumer: Annotated[str, Meta(min_length=1, max_length=2048)]
     dialect: str = cloudevents.NAME
     mode: Annotated[
         Literal["structured", "binary", "batched"],
-        Meta(description="How events are sent; binary is raw in SOAP, and batched is for CloudEvents only"),
+        Meta(description="How events are sent; binary is raw in SOAP, and batched is several in one message"),
     ] = "structured"
     topic: Annotated[str | None, Meta(description="A topic expression; every topic without")] = None
     topic_dialect: TopicDialect = "full"
@@ -78,7 +80,11 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
     consent: Annotated[bool, Meta(description="The consumer is asked before anything is sent to it")] = False
     together: Annotated[
         Annotated[int, Meta(ge=1, le=1000)] | None,
-        Meta(description="CloudEvents only: how many events may be in one batch, 100 unless told"),
+        Meta(description="How many may be in one batch of CloudEvents or Notify of WS-Notification, 100 unless told"),
+    ] = None
+    max_latency: Annotated[
+        str | None,
+        Meta(description="A duration such as PT1S, which each may wait to be sent with others; at once without"),
     ] = None
     thin: Annotated[
         bool, Meta(description="The consumer is told where each notification can be fetched, without its data")
@@ -105,15 +111,21 @@ class SubscribeRequest(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def _form(self) -> Form:
+        if self.max_latency and not self.consumer:
+            raise Refusal("unsupported-delivery", "max_latency is for who is sent to; what is pulled is there at once")
         if self.thin and not self.consumer:
             text = "a thin notice is for who is sent to; what is pulled is there already"
             raise Refusal("unsupported-delivery", text)
         rules = outgoing(self.dialect)
         wrapped = self.mode != "binary" and (rules.wrapped is not None or not rules.is_soap)
-        together = self.together or (TOGETHER if self.mode == "batched" else 1)
         soap = "1.2" if rules.is_soap else None
-        form = Form(rules.name, soap, rules.addressing, wrapped, together=together, thin=self.thin)
-        return with_graph(form, self.graph, self.bindings)
+        form = Form(rules.name, soap, rules.addressing, wrapped, together=self._together(wrapped), thin=self.thin)
+        return with_graph(with_latency(form, self.max_latency), self.graph, self.bindings)
+
+    def _together(self, wrapped: bool) -> int:
+        if not takes_several(self.dialect, wrapped=wrapped) or (self.max_latency and self.mode == "binary"):
+            return 1
+        return self.together or (TOGETHER if self.mode == "batched" or self.max_latency else 1)
 
     def _filters(self) -> tuple[Filter, ...]:
         filters = ce_filters.read(self.filters)
@@ -161,6 +173,7 @@ class SubscriptionDocument(Struct, frozen=True):
     asked: list[dict[str, Any]] | UnsetType = UNSET  # where topics are not all
     graph: str | UnsetType = UNSET
     bindings: bool | UnsetType = UNSET
+    max_latency: str | UnsetType = UNSET
 
     @classmethod
     def of(cls, subscription: Subscription, tally: tuple[int, int, int] = (0, 0, 0)) -> "SubscriptionDocument":
@@ -181,6 +194,7 @@ class SubscriptionDocument(Struct, frozen=True):
             _asked(subscription.filters),
             subscription.form.graph or UNSET,
             subscription.form.bindings or UNSET,
+            latency_text(subscription.form) or UNSET,
         )
 
 

@@ -17,6 +17,7 @@ from tocsin.documents import interactions, notifiers
 from tocsin.documents.consumers import CONSENTS
 from tocsin.documents.registrations import REGISTRATIONS
 from tocsin.documents.replies import VIEWS
+from tocsin.documents.ring import RING
 from tocsin.documents.tree import TREE
 from tocsin.documents.world import WORLD
 from tocsin.doors.operations import REGISTRATIONS as OWN_REGISTRATIONS
@@ -51,6 +52,7 @@ OF_ONE_NODE = (
     TREE,
     WORLD,
 )
+_OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 _JSON = (("Content-Type", "application/json"),)
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
@@ -69,6 +71,8 @@ def ring_door(ring: Ring, application: Application, body_limit: int, first: str 
             scope = {**scope, "path": path, "raw_path": quote(path).encode()}
         if path == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
+        elif not ring.has_doors and not path.startswith(_OPEN):
+            await send_reply(send, await _no_doors(ring))
         elif home is None:
             await application(scope, receive, send)
         else:
@@ -91,6 +95,13 @@ def _placed(ring: Ring, path: str, first: str | None) -> tuple[str, Member | Non
     if (plain := _PLAIN.match(path)) is not None and ring.stands(plain[1]):
         return path, ring.home_of(plain[1])
     return path, ring.another(first) if plain is not None or path.startswith(OF_ONE_NODE) else None
+
+
+async def _no_doors(ring: Ring) -> Reply:
+    """A node of role dht (paper 004 s4.A)."""
+    found = await ring.with_doors()
+    text = f"this node has no doors; {', '.join(found) or 'none that is reached'} {'have' if found else 'has'} them"
+    return Reply(421, _JSON, msgspec.json.encode({"error": "not-here", "message": text, "doors": found}))
 
 
 def _whereabouts(ring: Ring) -> Reply:

@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from tocsin.mediation import faults
+from tocsin.mediation import between_nodes, faults
+from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.operations import Answer, Context, Done, Ended, Publish, Reply, Request
 from tocsin.mediation.registry import BY_NAME as BY_NAME
 from tocsin.mediation.registry import DIALECTS as DIALECTS
@@ -119,6 +120,12 @@ def end_notice(ended: Ended, base_url: str) -> tuple[Endpoint, Pairs, bytes] | N
     """What goes out, and where, when a subscription ends that its subscriber did not end; None where nothing does."""
     dialect = BY_NAME.get(ended.subscription.form.dialect)
     return None if dialect is None else answering.end_notice(dialect, ended, base_url)
+
+
+def takes_several(name: str, *, wrapped: bool) -> bool:
+    """Whether one message has room for several notifications: a batch of CloudEvents, a Notify, what goes to a node."""
+    notify = BY_NAME[name].wrapped if wrapped else None
+    return name in (cloudevents.NAME, between_nodes.NAME) or (notify is not None and notify.holder is not None)
 
 
 def outgoing(name: str) -> Dialect:

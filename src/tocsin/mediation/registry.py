@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from importlib import import_module
 
-from tocsin.mediation.rules import Dialect, Message
+from tocsin.mediation.rules import Dialect, Message, Name
 from tocsin.mediation.soap import soap
+from tocsin.mediation.soap.namespaces import POLICY
 
 REPLIES = "urn:tocsin:reply"  # the namespace of what is said about replies
+IDS = Name("t", POLICY, "Ids")  # of the notifications of one message
 
 
 def _dialect(module: str) -> Dialect:
@@ -47,6 +49,7 @@ HEADERS: soap.Headers = {
     **soap.HEADERS,
     f"{{{REPLIES}}}ReplyType": ("reply_type", None),
     f"{{{REPLIES}}}Token": ("reply_token", None),
+    IDS.clark: ("ids", None),
     **{
         entry.path[-1].clark: (entry.name, None)
         for dialect in DIALECTS

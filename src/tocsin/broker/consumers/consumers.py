@@ -82,12 +82,22 @@ class Consumers:
         self._sinks.changed(change.subscription)
 
     def together(self, subscription: SubscriptionId) -> int:
-        """How many notifications it takes in one message; the store may know of it before we are told."""
+        """How many notifications it takes in one message."""
+        form = self._form(subscription)
+        return 1 if form is None else form.together
+
+    def max_latency(self, subscription: SubscriptionId) -> float:
+        """How many seconds it lets a notification wait for others."""
+        form = self._form(subscription)
+        return 0.0 if form is None else form.max_latency_ms / 1000
+
+    def _form(self, subscription: SubscriptionId) -> Form | None:
+        """The store may know of it before we are told."""
         found = self._standing.by_id.get(subscription)
         if found is None and subscription.isalnum():
             history = self._store.past.history(subscription)
             found = history[-1].subscription if history else None
-        return 1 if found is None else found.form.together
+        return None if found is None else found.form
 
     def dress(self, delivery: Delivery) -> Pairs:
         """The headers of one attempt: with what is never written down."""

@@ -223,6 +223,7 @@ def turn(deliverer: Deliverer, subscription: Subscription) -> None:
         deliverer.forget(subscription.id)
         deliverer.release(again)
         return
+    deliverer.reform(subscription.id, subscription.form.together, subscription.form.max_latency_ms / 1000)
     act = deliverer.release if subscription.state == "active" else deliverer.hold
     act(subscription.id)
     act(again)

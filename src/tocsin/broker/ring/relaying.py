@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, number_of
+from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.messages import Relay
 from tocsin.broker.ring.placing import Placing
 from tocsin.mediation.between_nodes import frame_of, framed, ring_door
@@ -89,8 +90,16 @@ class _Lane:
 
 
 class Relaying:
-    def __init__(self, circle: Circle, asking: Asking, placing: Placing, publishing: Publishing) -> None:
+    def __init__(
+        self,
+        circle: Circle,
+        asking: Asking,
+        placing: Placing,
+        publishing: Publishing,
+        gathering: Gathering | None = None,
+    ) -> None:
         self._circle, self._asking, self._placing, self._publishing = circle, asking, placing, publishing
+        self._gathering = gathering
         self._lanes: dict[str, _Lane] = {}
         self.relayed = self.taken = 0
 
@@ -103,7 +112,14 @@ class Relaying:
         if len(notifications) == 1 and circle.is_ready and all(circle.is_mine(each.key) for each in parts):
             circle.must_act()
             return None
-        return self._spread(parts, principal)
+        return self._spread(parts, principal) if self._gathering is None else self._gathered(parts, principal)
+
+    async def _gathered(self, parts: list[Part], principal: str | None) -> None:
+        """Each with others of its topic."""
+        assert self._gathering is not None
+        turns = (self._gathering.turn((each.plane, each.key), len(each.notification.payload.data)) for each in parts)
+        await asyncio.gather(*turns)
+        await self._spread(parts, principal)
 
     async def take(self, by: str, asked: Relay) -> None:
         """From another node, for what belongs here."""

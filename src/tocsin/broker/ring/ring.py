@@ -17,6 +17,7 @@ from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.mail import Mail
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import Placing, is_of_ring
@@ -32,7 +33,7 @@ from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.refusal import Refusal
+from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
 from tocsin.routing.ring import roster_messages as said
 from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name
@@ -105,7 +106,9 @@ class Ring:
         self.asking = asking = Asking(port.links)
         self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
         self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
-        self.relaying = Relaying(circle, asking, self.placing, publishing)
+        longest, idle = means.settings.max_latency, means.settings.idle
+        gathering = None if longest is None else Gathering(longest, idle)
+        self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
         self.copies = Copies(
             circle,
             asking,
@@ -310,6 +313,16 @@ class Ring:
         except Unreachable as problem:
             raise Refusal("overloaded", f"{problem}; try again a little later") from None
 
+    @property
+    def has_doors(self) -> bool:
+        return self._means.settings.role == "broker"
+
+    async def with_doors(self) -> list[str]:
+        """Where clients are served."""
+        others = [each for each in self.circle.roster.members if each.doors]
+        seats = await asyncio.gather(*(self._seat(self.circle.roster, each) for each in others))
+        return [each.load.url for each in seats if each.load is not None]
+
     # What an operator does
 
     async def view(self, caller: Caller) -> View:
@@ -322,6 +335,11 @@ class Ring:
     async def remove(self, caller: Caller, names: Sequence[str]) -> None:
         """Nodes that do not come back, when most of the ring is gone with them: nobody else is asked."""
         caller.must_manage_everything("put nodes out of the ring")
+        known = [each.name for each in self.circle.roster.members if each.name != self.circle.me]
+        if strangers := [each for each in names if each not in known]:
+            raise Refusal(
+                "unknown-name", f"there is no other node {strangers[0][:80]!r}; {known_names(strangers[0], known)}"
+            )
         await self.membership.tell(said.Force(tuple(names), caller.name or "an operator"))
 
     async def _seat(self, roster: Roster, member: Member) -> Seat:

@@ -187,6 +187,7 @@ class Subscriptions:
         self._check_shared(None if consumer is not request.consumer else consumer)
         for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check_address(endpoint, request.form)
+        self._check_latency(request.form)
         self._topics.check_filters(request.filters)
         check_envelopes(request.filters, request.form)
         self._consumers.check(caller, consumer, request.end_to)
@@ -201,6 +202,13 @@ class Subscriptions:
             self._journal.position(),
             self._granted(request.expires),
         )
+
+    def _check_latency(self, form: Form) -> None:
+        longest = self._settings.delivery.longest_latency
+        if form.max_latency_ms > longest * 1000:
+            shown = f"{form.max_latency_ms / 1000:g} s"
+            text = f"the maximum latency is {shown}; {longest:g} s is the longest here (delivery.longest_latency)"
+            raise Refusal("unsupported-delivery", text)
 
     def _check_shared(self, consumer: Endpoint | None) -> None:
         """A pull point is filled by the node that has it, from its own log, which has only what was published there."""

@@ -35,6 +35,7 @@ _FEATURES = {
         "mode": list(documents.MODES),
         "expires": "a time or a duration",
         "together": "2 to 1000",
+        "max_latency": "a duration",
         "graph": list(SYNTAXES),
         "bindings": ["true", "false"],
     },

@@ -21,6 +21,7 @@ from tocsin.mediation.registry import BY_NAME, HEADERS, OPERATIONS
 from tocsin.mediation.rules import Dialect, Message
 from tocsin.mediation.soap import soap
 from tocsin.mediation.soap.payloads import WRAPPER, XML_TYPE, unwrapped
+from tocsin.mediation.soap.several import ids_in
 from tocsin.mediation.soap.soap import Envelope, attributes_for
 from tocsin.mediation.topics import content_topic_of, topic_of, topic_of_door
 from tocsin.model.content_topic import CONTENT_TOPIC
@@ -83,6 +84,7 @@ def notifications(dialect: Dialect, record: Accepted, envelope: Envelope) -> tup
     stem = envelope.header("message_id") or f"urn:uuid:{record.cause}"
     sender = soap.address_of(envelope.headers.get("from"))
     tail, asks = topic_of_door(record.door), asked_for(envelope)
+    ids = ids_in(envelope.headers.get("ids"), len(holders)) if len(holders) > 1 else [stem]
     found: list[Notification] = []
     for index, holder in enumerate(holders):
         entries = xml.children(holder, plan.names)
@@ -105,7 +107,7 @@ def notifications(dialect: Dialect, record: Accepted, envelope: Envelope) -> tup
             attributes += asks
         found.append(
             Notification(
-                MessageId(stem if len(holders) == 1 else f"{stem}/{index}"),
+                MessageId(f"{stem}/{index}" if ids is None else ids[index]),
                 record.at,
                 index,
                 record.when,
