@@ -210,7 +210,6 @@ class Settings(Struct, frozen=True):
     """Durations are seconds, sizes are bytes; `origins` tells for each setting where its value came from."""
 
     data: Annotated[Path, FOLDER] = Path("data")
-    workers: Annotated[int | None, optional(whole(1))] = None
     engine: Annotated[Literal["spark", "embedded"], one_of("spark", "embedded")] = "spark"
     advertise: Annotated[str | None, optional(BASE_URL)] = None
     listen: Listen = Listen()
@@ -227,6 +226,7 @@ class Settings(Struct, frozen=True):
     reply: ReplySettings = ReplySettings()
     tree: TreeSettings = TreeSettings()
     ring: RingSettings = RingSettings()
+    workers: Annotated[int | None, optional(whole(1))] = None
     origins: Mapping[str, str] = field(default_factory=dict)
     worker: Worker | None = None
 

@@ -56,14 +56,15 @@ def _url(place: str | None) -> str | None:
 def _workers(settings: "Settings") -> int:
     """How many processes are watched by one more; none where one is enough, and the directory was never that of
     several."""
-    from tocsin.platform.workers import former
+    from tocsin.platform.names import former
 
     asked, why = settings.workers, _alone(settings)
     if why is not None:
         if asked is not None and asked > 1:
             say(f"{why}: one worker is started, not {asked}")
         return 0
-    many = asked or len(os.sched_getaffinity(0))
+    is_of_others = settings.implicit.key_file is not None and settings.ring.join is None  # a world, or a tree's root
+    many = asked or (1 if is_of_others else len(os.sched_getaffinity(0)))
     return many if many > 1 or former(settings.data) else 0
 
 

@@ -1,12 +1,21 @@
 """Names of workers: a node has its place on the circle by its name, and workers are to have equal parts of it."""
 
+import re
 import secrets
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of
 
 TRIES = 4096  # names of which one is taken: so near is it to where it should lie
+
+
+def former(data: Path) -> list[int]:
+    """The numbers of those that have a directory in that one; the first has it all."""
+    folder = data / "workers"
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    return sorted(int(each) for each in names if re.fullmatch(r"[1-9][0-9]{0,3}", each))
 
 
 def fresh_names(known: Sequence[str], many: int) -> list[str]:

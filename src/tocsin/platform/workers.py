@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import re
 import secrets
 import shutil
 import signal
@@ -19,7 +18,7 @@ from tocsin.broker.ring.port import PEER
 from tocsin.broker.settings import Settings, Worker
 from tocsin.doors.access import require_users
 from tocsin.flow.addressing import AT
-from tocsin.platform.names import fresh_names
+from tocsin.platform.names import former, fresh_names
 from tocsin.platform.serving import base_url_at
 from tocsin.platform.worker import LEAVE, Failed, Left, Ready, Said, Standing, Stopped, decode_event, encode
 from tocsin.store.database import Store
@@ -38,13 +37,6 @@ Report = Callable[[str], None]
 
 class CannotStart(WireError):
     """What a worker said why it could not."""
-
-
-def former(data: Path) -> list[int]:
-    """The numbers of those that have a directory in that one; the first has it all."""
-    folder = data / "workers"
-    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-    return sorted(int(each) for each in names if re.fullmatch(r"[1-9][0-9]{0,3}", each))
 
 
 class _Process:
