@@ -25,6 +25,7 @@ PORT = "ring_port"  # in the store: the others know it
 # Whoever is on this machine may do everything at a node that listens there alone, and no one else reaches it.
 OPEN_KEY = b"a ring on loopback is open to all on this machine"
 PATH = "/peer/ring"
+PEER = "ring://"  # before the port of a node for its like, where that is known
 JOIN_SECONDS, JOIN_PAUSE = 30.0, 0.25
 Answer = Callable[[str, bytes], Awaitable[bytes]]
 
@@ -65,10 +66,10 @@ async def open_port(
     settings: Settings, directory: Directory, report: Callable[[str], None], stack: AsyncExitStack
 ) -> RingPort | None:
     """None for a node that is in no ring. The port is the same again after a restart, if it is free."""
-    asked, host, store = settings.ring.port, settings.listen.host, directory.store
+    asked, store = settings.ring.port, directory.store
     if asked is None:
         return None
-    key, name = _key(settings, store), str(directory.journal.node)
+    host, key, name = _host(settings), _key(settings, store), str(directory.journal.node)
     tls = _tls(settings)
     met: list[PeerLinks] = []
 
@@ -101,8 +102,8 @@ def _advertised(known: str, port: int) -> str:
 
 async def joined(url: str | None, http: HttpClient) -> str | None:
     """Where the node that is reached there is by its like. It may be about to begin."""
-    if url is None:
-        return None
+    if url is None or url.startswith(PEER):
+        return url and url.removeprefix(PEER)
     until = asyncio.get_running_loop().time() + JOIN_SECONDS
     while True:
         answer = await http.request("GET", f"{url}{PATH}")
@@ -115,7 +116,14 @@ async def joined(url: str | None, http: HttpClient) -> str | None:
         await asyncio.sleep(JOIN_PAUSE)
 
 
+def _host(settings: Settings) -> str:
+    """Workers that have a key of their own alone are reached by nobody else."""
+    return LOOPBACK[0] if settings.worker is not None and settings.worker.key else settings.listen.host
+
+
 def _key(settings: Settings, store: Store) -> bytes:
+    if settings.worker is not None and settings.worker.key:
+        return settings.worker.key.encode()
     if settings.implicit.key_file is not None:
         return world_key(settings.implicit.key_file, store)
     if settings.listen.host not in LOOPBACK:
