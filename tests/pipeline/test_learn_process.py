@@ -37,7 +37,8 @@ def test_what_is_learned_waits_in_the_world_to_be_confirmed(embedded: "Recorder"
     catch_up(spark, RunSettings(embedded.data, once=True))
     data = ("--data", str(embedded.data))
     command = ("pipeline", "learn", *data, "--master", "local[1]")
-    with subprocess.Popen((*TOCSIN, "serve", "--port", "0", *data, "--json"), stdout=subprocess.PIPE) as node:
+    serve = (*TOCSIN, "serve", "--workers", "1", "--port", "0", *data, "--json")
+    with subprocess.Popen(serve, stdout=subprocess.PIPE) as node:
         assert node.stdout is not None
         try:
             at = ("--broker", json.loads(node.stdout.readline())["url"])

@@ -37,7 +37,10 @@ NONE: Flags = {}
 
 
 def command(data: Path, settings: Flags = NONE, port: int = 0) -> list[str]:
-    extra = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    """One process, unless the settings say otherwise."""
+    extra = [
+        word for name, value in ({"workers": "1"} | dict(settings)).items() for word in ("--set", f"{name}={value}")
+    ]
     return [sys.executable, "-m", "tocsin", "serve", "--port", str(port), "--data", str(data), "--json", *extra]
 
 

@@ -44,7 +44,7 @@ class Directory:
             data.mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise NoDirectory(f"{data} cannot be the data directory: {problem.strerror}") from problem
-        self.places = Places(data)
+        self.places = settings.places
         self.store = store = Store.open(self.places.database)
         stack.callback(store.close)
         store.claim_engine(settings.engine)
@@ -66,7 +66,8 @@ class Directory:
         self.reader = LogReader(self.places.log("log"))
         _catch_up(store, self.reader)
         if (name := store.meta("node")) is None:
-            name = f"node-{uuid.uuid4().hex[:8]}"
+            asked = "" if settings.worker is None else settings.worker.name
+            name = asked or f"node-{uuid.uuid4().hex[:8]}"
             store.set_meta("node", name)
         self.sharing = _sharing(settings, NodeName(name), self.places, store, base_url, report)
         self.journal = Journal(NodeName(name), self.log, None if self.sharing is None else self.sharing.proposals)

@@ -51,7 +51,8 @@ async def open_node(
         await node.implicit.start()
         node.tree.start()
         if node.ring is not None:
-            node.ring.start(await joined(settings.ring.join, foundation.network.to_peers))
+            enter = settings.worker is None or not settings.worker.leaving
+            node.ring.start(await joined(settings.ring.join, foundation.network.to_peers), enter=enter)
         async with _background(_works(node, report), report), _shared(node, foundation):
             yield node
         if node.ring is not None:

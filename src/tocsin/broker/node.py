@@ -42,6 +42,7 @@ from tocsin.broker.ring.copies import Settled
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.ring import Means as RingMeans
 from tocsin.broker.ring.ring import Ring
+from tocsin.broker.settings import RingSettings, Settings
 from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import Spread, StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
@@ -127,6 +128,14 @@ class _Sending:
             on.report,
             lambda *what: _shared(ring(), *what),
         )
+
+
+def _ring_settings(settings: Settings, name: str) -> RingSettings:
+    """Workers share one disk: none of them keeps copies for another."""
+    worker, asked = settings.worker, settings.ring
+    if worker is None or asked.site is not None:
+        return asked
+    return msgspec.structs.replace(asked, site=worker.first or name)
 
 
 def _settled(engine: EmbeddedEngine, mailboxes: Mailboxes) -> Settled:
@@ -327,7 +336,7 @@ class Node:
         if port is None or not isinstance(engine, EmbeddedEngine):
             return None
         means = RingMeans(
-            self.settings.ring,
+            _ring_settings(self.settings, self.journal.node),
             self.base_url,
             self.store,
             on.directory.places,

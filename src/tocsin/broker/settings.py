@@ -192,6 +192,20 @@ class PipelineSettings(Struct, frozen=True):
     tables_options: Annotated[tuple[tuple[str, str], ...], OPTIONS] = ()
 
 
+class Worker(Struct, frozen=True):
+    """One of several nodes behind one port, that were started as one: said by who starts them, and no setting. `home`
+    is the data directory of the first, whose users are those of all; `first` its name. `name` is for one
+    that has none yet. They prove themselves to each other by the `key`, if there is no other. One that is `leaving`
+    gives the rest what it has."""
+
+    number: int
+    home: Path
+    name: str = ""
+    first: str = ""
+    key: str = ""
+    leaving: bool = False
+
+
 class Settings(Struct, frozen=True):
     """Durations are seconds, sizes are bytes; `origins` tells for each setting where its value came from."""
 
@@ -212,11 +226,13 @@ class Settings(Struct, frozen=True):
     reply: ReplySettings = ReplySettings()
     tree: TreeSettings = TreeSettings()
     ring: RingSettings = RingSettings()
+    workers: Annotated[int, whole(1)] = 1
     origins: Mapping[str, str] = field(default_factory=dict)
+    worker: Worker | None = None
 
     @property
     def places(self) -> Places:
-        return Places(self.data)
+        return Places(self.data, None if self.worker is None else self.worker.home)
 
 
 class File(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tocsin.cli import options
-from tocsin.cli.output import WRONG_USE, console, fail, give, say, until_signalled
+from tocsin.cli.output import WRONG_USE, console, counted, fail, give, say, until_signalled
 
 if TYPE_CHECKING:
     from tocsin.broker.settings import Settings
@@ -28,25 +28,54 @@ def serve(
     parent: Annotated[str | None, typer.Option(metavar="URL", help="The node above this one in a tree.")] = None,
     join: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Any node of the ring that it joins.")] = None,
     role: Annotated[str | None, typer.Option(help="broker, or dht: without doors, it stores, matches, relays.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes behind one port, that act as one, such as one for each core.")
+    ] = None,
     json: options.Json = False,
 ) -> None:
-    """One node, without a JVM: it matches by itself. Others join it with --join HOST:PORT, and all of them are one
-    broker. With --log it shares the work with others and with Spark; with --parent it is a node of a tree, and a
-    subscription at one receives what is published at any other."""
+    """A broker without a JVM: it matches by itself. Others join it with --join HOST:PORT, and all of them
+    are one broker. With --log it shares the work with others and with Spark; with --parent it is a node of a tree, and
+    a subscription at one receives what is published at any other."""
     import uvloop
 
     asked = {"listen": listen, "port": port, "data": data, "config": config, "log-shared": log, "tree-parent": parent}
-    asked |= {"ring-join": _url(join), "ring-role": role}
+    asked |= {"ring-join": _url(join), "ring-role": role, "workers": workers}
     settings = options.settings_of(extra, **asked, engine="embedded")
     if settings.log.shared is not None:
         settings = options.settings_of(extra, **asked, engine="spark")
     elif settings.origins.get("ring.port", "default") == "default":
         settings = options.settings_of([*(extra or ()), "ring-port=0"], **asked, engine="embedded")
-    uvloop.run(_serve(settings, json))
+    many = _workers(settings)
+    uvloop.run(_serve_together(settings, many, json) if many else _serve(settings, json))
 
 
 def _url(place: str | None) -> str | None:
     return place if place is None or "://" in place else f"http://{place}"
+
+
+def _workers(settings: "Settings") -> int:
+    """How many processes are watched by one more; none where one is enough, and the directory was never that of
+    several."""
+    from tocsin.platform.names import former
+
+    many, why = settings.workers, _alone(settings)
+    if why is not None:
+        if many > 1:
+            say(f"{why}: one worker is started, not {many}")
+        return 0
+    return many if many > 1 or former(settings.data) else 0
+
+
+def _alone(settings: "Settings") -> str | None:
+    """Why one process cannot be several."""
+    if settings.log.shared is not None:
+        return "nodes that share a log are one process each"
+    if settings.tree.parent is not None:
+        return "the nodes of a tree are one process each"
+    return "a node that is in no ring is one process" if settings.ring.port is None else None
+
+
+DOORS = "SOAP /broker, CloudEvents /events, API /api/openapi.json"
 
 
 async def _serve(settings: "Settings", json: bool) -> None:
@@ -56,11 +85,23 @@ async def _serve(settings: "Settings", json: bool) -> None:
         async with serving(settings, say) as node:
             if json:
                 give({"event": "listening", "url": node.base_url, "node": node.journal.node})
-            doors = "SOAP /broker, CloudEvents /events, API /api/openapi.json"
-            say(f"{node.journal.node} listens on {node.base_url}  ({doors})")
+            say(f"{node.journal.node} listens on {node.base_url}  ({DOORS})")
             await stop.wait()
             say("draining ...")
         say(f"stopped; {node.journal.log.durable} records in the log")
+
+
+async def _serve_together(settings: "Settings", many: int, json: bool) -> None:
+    from tocsin.platform.workers import Workers
+
+    def listening(workers: Workers) -> None:
+        if json:
+            give({"event": "listening", "url": workers.url, "node": workers.node, "workers": many})
+        say(f"{workers.node} listens on {workers.url} with {counted(many, 'worker')}  ({DOORS})")
+
+    with until_signalled() as stop, _in_a_sentence():
+        records = await Workers(settings, many, say, stop).run(listening)
+        say(f"stopped; {records} records in the logs")
 
 
 @application.command(epilog="Example: tocsin up --demo --for 30s")

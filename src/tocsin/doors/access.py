@@ -42,7 +42,7 @@ def require_users(settings: Settings) -> None:
 
 
 def _has_users(settings: Settings) -> bool:
-    path = settings.places.database
+    path = settings.places.accounts
     if not path.exists():
         return False
     store = Store.open(path)

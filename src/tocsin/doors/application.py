@@ -9,6 +9,7 @@ from tocsin.doors.peers import PeerDoor
 from tocsin.doors.ring import ring_door
 from tocsin.doors.ring_views import views_door
 from tocsin.doors.soap import SoapDoor
+from tocsin.doors.workers import workers_door
 from tocsin.doors.wsdl import description
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.ws import onvif
@@ -54,4 +55,7 @@ def doors(gate: Gate) -> Application:
 
     if node.ring is None:
         return application
-    return views_door(node.ring, application, ring_door(node.ring, application, node.body_limit), node.body_limit)
+    limit = node.body_limit
+    door = views_door(node.ring, application, ring_door(node.ring, application, limit), limit)
+    worker = node.settings.worker
+    return door if worker is None else workers_door(node.ring, worker.first or node.journal.node, door, limit)

@@ -6,7 +6,7 @@ Whatever is called by an id of the ring is found by that, so no door knows of th
 import asyncio
 import re
 import uuid
-from collections.abc import MutableMapping
+from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any
 
 import msgspec
@@ -37,12 +37,13 @@ from tocsin.wire.asgi import (
 FORWARD_SECONDS = LONGEST_WAIT + 30.0  # who waits for messages may wait long
 # What lasts is served by any node: it asks the home for what there is, again and again.
 _STREAM = re.compile(r"/api/pullpoints/[^/]+/(?:stream|socket)$")
-_NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
+NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
 _NOTIFIERS = "/api/notifiers"
-_OF_NOTIFIERS = re.compile(r"/(?:notifiers|api/notifiers|api/disseminations)/([^/]+)(?:/|$)")
+OF_NOTIFIERS = re.compile(r"/(?:notifiers|api/notifiers|api/disseminations)/([^/]+)(?:/|$)")
 ALONE = ALONE_HEADER.encode()
 _OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 _JSON = (("Content-Type", "application/json"),)
+Ask = Callable[[Forward], Coroutine[Any, Any, Forwarded]]
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
 
@@ -62,9 +63,13 @@ def ring_door(ring: Ring, application: Application, body_limit: int) -> Applicat
         elif (name := _elsewhere(ring, scope)) is None:
             await application(scope, receive, send)
         else:
-            await _forward(ring, name, scope, receive, send, body_limit)
+            await passed_on(_to_home(ring, name), scope, receive, send, body_limit)
 
     return door
+
+
+def _to_home(ring: Ring, name: str) -> Ask:
+    return lambda request: ring.forwarding.forward_home(name, request, FORWARD_SECONDS)
 
 
 async def _no_doors(ring: Ring) -> Reply:
@@ -81,7 +86,7 @@ def _whereabouts(ring: Ring) -> Reply:
 def _elsewhere(ring: Ring, scope: Scope) -> str | None:
     """What it is about, if that is not at home here, or not yet."""
     path: str = scope["path"]
-    found = _NAMED.search(path) or (_OF_NOTIFIERS.match(path) if ring.sharing is not None else None)
+    found = NAMED.search(path) or (OF_NOTIFIERS.match(path) if ring.sharing is not None else None)
     if found is None or not ring.has_others or _STREAM.match(path) or header(scope, ALONE):
         return None
     return None if _is_here(ring, found[1]) else found[1]
@@ -117,7 +122,7 @@ async def _create(
     if not name or _is_here(ring, name):
         await application(plain, _again(body, receive), send)
     else:
-        await _forward(ring, name, plain, _again(body, receive), send, body_limit)
+        await passed_on(_to_home(ring, name), plain, _again(body, receive), send, body_limit)
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
@@ -130,7 +135,7 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return received
 
 
-async def _forward(ring: Ring, name: str, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
+async def passed_on(ask: Ask, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
     try:
         body = await read_body(scope, receive, body_limit)
         headers = tuple((name, value) for name, value in scope["headers"] if name != b"content-encoding")
@@ -145,7 +150,7 @@ async def _forward(ring: Ring, name: str, scope: Scope, receive: Receive, send: 
             scope.get("scheme", "http"),
             ticket=uuid.uuid4().hex,
         )
-        answer = await while_connected(receive, ring.forwarding.forward_home(name, request, FORWARD_SECONDS))
+        answer = await while_connected(receive, ask(request))
     except Disconnected:
         return
     except Refusal as refusal:

@@ -20,9 +20,9 @@ from tocsin.wire.server import listen
 from tocsin.wire.tcp_server import Client, TcpDoor, tcp_served
 
 
-def tcp_listener(settings: Settings) -> socket.socket | None:
+def tcp_listener(settings: Settings, *, shared: bool = False) -> socket.socket | None:
     """At the host that HTTP is served at, so that who may connect is decided once; none without a port."""
-    return None if settings.tcp.port is None else listen(settings.listen.host, settings.tcp.port)
+    return None if settings.tcp.port is None else listen(settings.listen.host, settings.tcp.port, shared=shared)
 
 
 @contextlib.asynccontextmanager

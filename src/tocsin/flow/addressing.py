@@ -3,6 +3,7 @@
 It is written as a CloudEvent, so that the rules of mediation read it and each service gets it in its own dialect.
 """
 
+import re
 from urllib.parse import quote, unquote
 
 from msgspec.structs import replace
@@ -19,6 +20,8 @@ from tocsin.model.subscription import Position, Subscription
 from tocsin.routing.implicit.messages import Copy, Message
 
 NOTIFIERS = "/notifiers/"
+AT = "/at/"  # below the address of workers that share one: the name of the one that has what follows
+_AT = re.compile(rf"{AT}node-[0-9a-f]+(?=/|$)")
 _NOWHERE = Position(Node(""), 0)
 
 
@@ -67,6 +70,12 @@ def check_event_for_service(message: Message, topic: Topic, producer: str) -> No
     headers, body = event_for_service(Copy("", message, message.root, message.root, 1), topic, producer)
     record = Accepted(_NOWHERE, message.when, door_of(message.root), cloudevents.NAME, headers, None, "", body)
     check_expiry(cloudevents.notifications(record))
+
+
+def path_at(base_url: str, address: str) -> str | None:
+    """What follows the address of a broker, whichever of its workers said so; None for what is elsewhere."""
+    common = _AT.sub("", base_url)
+    return _AT.sub("", address[len(common) :], count=1) if address.startswith(f"{common}/") else None
 
 
 def pull_point_of(path: str) -> str | None:

@@ -24,10 +24,11 @@ from tocsin.model.identity import SECOND
 from tocsin.model.paths import HEALTH, OPENAPI
 from tocsin.model.refusal import Refusal
 from tocsin.platform.java import java_problem
+from tocsin.platform.names import former
 from tocsin.store.database import Store
 from tocsin.store.errors import NewerFormat, StoreError
 from tocsin.store.log.reader import LogReader
-from tocsin.store.places import LOG, OUTCOMES
+from tocsin.store.places import LOG, OUTCOMES, Places
 from tocsin.wire.addresses import LOOPBACK, BadAddress, place
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
@@ -193,9 +194,12 @@ def _read_owner(path: Path) -> str | None:
 
 
 def _logs(settings: Settings) -> Iterator[Finding]:
-    for name in (LOG, OUTCOMES):
-        if (folder := settings.places.log(name)).exists():
-            yield _log(name, folder)
+    """Of each worker."""
+    workers = (Places(settings.places.workers / str(number)) for number in former(settings.data))
+    for places in (settings.places, *workers):
+        for name in (LOG, OUTCOMES):
+            if (folder := places.log(name)).exists():
+                yield _log(name, folder)
 
 
 def _log(name: str, folder: Path) -> Finding:

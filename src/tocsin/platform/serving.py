@@ -3,7 +3,7 @@
 import contextlib
 import gc
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 
 from tocsin.broker.lifecycle import open_node
 from tocsin.broker.node import Node
@@ -14,32 +14,45 @@ from tocsin.doors.tcp import tcp_doors, tcp_listener
 from tocsin.wire.addresses import LOOPBACK, place
 from tocsin.wire.server import listen, served
 
+Prepare = Callable[[Node], Awaitable[None]]
+
+
+async def _at_once(node: Node) -> None:
+    del node
+
 
 @contextlib.asynccontextmanager
-async def serving(settings: Settings, report: Callable[[str], None]) -> AsyncIterator[Node]:
-    """Doors open when the node stands, and shut before it drains."""
+async def serving(
+    settings: Settings, report: Callable[[str], None], prepare: Prepare = _at_once
+) -> AsyncIterator[Node]:
+    """Doors open when the node stands and is prepared, and shut before it drains."""
     require_users(settings)
-    tls = tls_context(settings)
-    listener = listen(settings.listen.host, settings.listen.port)
-    host, port = settings.listen.host, listener.getsockname()[1]
-    base_url = settings.advertise or f"{'http' if tls is None else 'https'}://{_shown(host)}:{port}"
-    tcp = tcp_listener(settings)
-    ports = {port, *([] if tcp is None else [tcp.getsockname()[1]])}
-    own = {place(base_url), *((each, number) for each in (host, *LOOPBACK) for number in ports)}
+    tls, is_shared = tls_context(settings), settings.worker is not None
+    listener = listen(settings.listen.host, settings.listen.port, shared=is_shared)
+    port, tcp = listener.getsockname()[1], tcp_listener(settings, shared=is_shared)
+    base_url = settings.advertise or base_url_at(settings, port)
+    own = own_addresses(settings, base_url, {port, *([] if tcp is None else [tcp.getsockname()[1]])})
     try:
-        async with (
-            open_node(settings, base_url, report, own) as node,
-            gate_of(node) as gate,
-            served(doors(gate), listener, tls),
-            tcp_doors(gate, tcp),
-        ):
-            with patient_collector(), contextlib.ExitStack() as stack:
-                stack.callback(node.stop_waiting)
-                yield node
+        async with open_node(settings, base_url, report, own) as node, gate_of(node) as gate:
+            application = doors(gate)
+            await prepare(node)
+            async with served(application, listener, tls), tcp_doors(gate, tcp):
+                with patient_collector(), contextlib.ExitStack() as stack:
+                    stack.callback(node.stop_waiting)
+                    yield node
     finally:
         listener.close()
         if tcp is not None:
             tcp.close()
+
+
+def base_url_at(settings: Settings, port: int) -> str:
+    return f"{'http' if settings.tls.certificate is None else 'https'}://{_shown(settings.listen.host)}:{port}"
+
+
+def own_addresses(settings: Settings, base_url: str, ports: Collection[int]) -> set[tuple[str, int]]:
+    """At which a node is reached itself."""
+    return {place(base_url), *((each, port) for each in (settings.listen.host, *LOOPBACK) for port in ports)}
 
 
 def _shown(host: str) -> str:

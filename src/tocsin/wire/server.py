@@ -24,12 +24,17 @@ class CannotListen(WireError):
     """The address is taken, or not ours."""
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, *, shared: bool = False) -> socket.socket:
+    """One that is `shared` has its port with others that are so too, and takes nothing before it is served: what the
+    system gave it until then would wait for it, though the others have time."""
     listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listener.bind((host, port))
-        listener.listen(2048)
+        if not shared:
+            listener.listen(2048)
     except OSError as error:
         listener.close()
         raise CannotListen(f"cannot listen on {host}:{port}: {error.strerror}; choose another with --port") from None

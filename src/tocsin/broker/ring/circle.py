@@ -50,6 +50,7 @@ class Circle:
         self._changed = asyncio.Condition()
         self._ready_for = 0  # the number of the roster by which this node has all that it owns
         self.closing = False
+        self.is_leaving = False  # it takes nothing more: whoever asks waits for the roster without it
 
     @property
     def roster(self) -> Roster:
@@ -69,6 +70,11 @@ class Circle:
     @property
     def is_in(self) -> bool:
         return self._roster is not None and self._roster.get(self.me) is not None
+
+    @property
+    def member(self) -> Member | None:
+        """This node, if it is one."""
+        return None if self._roster is None else self._roster.get(self.me)
 
     @property
     def is_ready(self) -> bool:
@@ -117,7 +123,7 @@ class Circle:
         return self.roster
 
     def may_act(self) -> bool:
-        return self.is_in and self._may_act()
+        return self.is_in and not self.is_leaving and self._may_act()
 
     def must_act(self) -> None:
         if not self.may_act():

@@ -93,6 +93,11 @@ class Copies:
                 self._keepers[each.name] = _Keeper(each, self)
         self._look()
 
+    @property
+    def is_level(self) -> bool:
+        """Whether all that is kept elsewhere is as it is here, to the last delivery."""
+        return bool(self._keepers) and all(each.is_level for each in self._keepers.values())
+
     async def close(self) -> None:
         keepers = list(self._keepers.values())
         for each in keepers:
@@ -211,6 +216,11 @@ class _Keeper:
         self._stopped = False
         self.task = asyncio.create_task(self._run())
 
+    @property
+    def is_level(self) -> bool:
+        copies = self._copies
+        return self.begun and self.next >= copies.durable_end and self._told == _encode(copies.settled())
+
     def stop(self) -> None:
         self._stopped = True
         self.task.cancel()
@@ -256,10 +266,8 @@ class _Keeper:
                 async with asyncio.timeout(BEAT):
                     await self.wake.wait()
             except TimeoutError:
-                if (settled := _encode(copies.settled())) == self._told:
-                    return
-                self._told = settled
-                await self._keep(self.next, (), settled=settled)
+                if _encode(copies.settled()) != self._told:
+                    await self._keep(self.next, ())
             return
         payloads = await copies.records(self.next)
         kept = await self._keep(self.next, tuple(payloads))
@@ -267,9 +275,9 @@ class _Keeper:
         self._bytes += sum(map(len, payloads))
         copies.moved()
 
-    async def _keep(self, first: int, payloads: tuple[bytes, ...], *, begun: bool = True, settled: bytes = b"") -> Kept:
+    async def _keep(self, first: int, payloads: tuple[bytes, ...], *, begun: bool = True) -> Kept:
         copies = self._copies
-        is_state = not self.begun
+        is_state, settled = not self.begun, _encode(copies.settled()) if begun else b""
         keep = Keep(
             copies.circle.number,
             copies.life,
@@ -277,10 +285,11 @@ class _Keeper:
             -1 - first if is_state else first,
             payloads,
             begun,
-            settled or _encode(copies.settled()) if begun else b"",
+            settled,
         )
         kept = await copies.asking.ask(self.member, keep, Kept)
         if kept.generation != self._generation or (not is_state and kept.next < first):
             self._generation = max(self._generation, kept.generation)
             raise Refusal("not-here", "it has to be begun again")
+        self._told = settled
         return kept

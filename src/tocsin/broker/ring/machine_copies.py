@@ -57,6 +57,11 @@ class MachineCopies:
         if len(self._have) < len(lives):
             self._refresh()
 
+    @property
+    def is_level(self) -> bool:
+        """Whether all who keep some have what is here."""
+        return not self._refreshing and all(self._have.get(life_of(each)) == self._seq for each in self._keepers)
+
     def begin_again(self) -> None:
         """There are other machines than before, not by any turn."""
         self._have = {}

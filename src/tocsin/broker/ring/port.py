@@ -29,6 +29,7 @@ HOW_TO_JOIN = (
     " --set implicit-key-file=ring.key"
 )
 PATH = "/peer/ring"
+PEER = "ring://"  # before the port of a node for its like, where that is known
 JOIN_SECONDS, JOIN_PAUSE = 30.0, 0.25
 Answer = Callable[[str, bytes], Awaitable[bytes]]
 
@@ -69,9 +70,10 @@ async def open_port(
     settings: Settings, directory: Directory, report: Callable[[str], None], stack: AsyncExitStack
 ) -> RingPort | None:
     """None for a node that is in no ring. The port is the same again after a restart, if it is free."""
-    asked, host, store = settings.ring.port, settings.listen.host, directory.store
+    asked, store = settings.ring.port, directory.store
     if asked is None:
         return None
+    host = _host(settings)
     if settings.implicit.key_file is None and host not in LOOPBACK and settings.ring.join is None:
         report(f"no other node can join this one: {HOW_TO_JOIN}")
         return None
@@ -108,8 +110,8 @@ def _advertised(known: str, port: int) -> str:
 
 async def joined(url: str | None, http: HttpClient) -> str | None:
     """Where the node that is reached there is by its like. It may be about to begin."""
-    if url is None:
-        return None
+    if url is None or url.startswith(PEER):
+        return url and url.removeprefix(PEER)
     until = asyncio.get_running_loop().time() + JOIN_SECONDS
     while True:
         answer = await http.request("GET", f"{url}{PATH}")
@@ -122,7 +124,14 @@ async def joined(url: str | None, http: HttpClient) -> str | None:
         await asyncio.sleep(JOIN_PAUSE)
 
 
+def _host(settings: Settings) -> str:
+    """Workers that have a key of their own alone are reached by nobody else."""
+    return LOOPBACK[0] if settings.worker is not None and settings.worker.key else settings.listen.host
+
+
 def _key(settings: Settings, store: Store) -> bytes:
+    if settings.worker is not None and settings.worker.key:
+        return settings.worker.key.encode()
     if settings.implicit.key_file is not None:
         return world_key(settings.implicit.key_file, store)
     if settings.listen.host not in LOOPBACK:

@@ -21,7 +21,7 @@ from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
 from tocsin.broker.ring.asking import Asking
-from tocsin.broker.ring.circle import Circle, Unreachable, number_of
+from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
 from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
@@ -63,12 +63,17 @@ from tocsin.store.errors import StoreError
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
+from tocsin.wire.addresses import WireError
 from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
-LEAVING_SECONDS = 15.0
+LEAVING_SECONDS = 120.0
 USERS_SECONDS = 0.5  # until a change of the users is seen
 LOOK_SECONDS = 5.0  # for an answer about how a node is
+
+
+class CannotLeave(WireError):
+    """Nobody goes on for this node."""
 
 
 class Seat(Struct, frozen=True):
@@ -222,14 +227,14 @@ class Ring:
         """Before anything is sent: until it is known that this node is still in its ring."""
         self._settling.hold()
 
-    def start(self, join: str | None) -> None:
+    def start(self, join: str | None, *, enter: bool = True) -> None:
         """`join` is where another node of the ring is reached by its like; without one it is a ring of its own, until
         others join. Who was in a ring before goes on there."""
         self.membership.start()
         machine = self.membership.machine
         if machine.is_in and machine.roster is not None:
             self._settling.chosen(machine.roster)
-        else:
+        elif enter:
             self.membership.post(said.Found() if join is None else said.Enter(join))
         works = (
             self._settling.run(),
@@ -240,13 +245,31 @@ class Ring:
         )
         self._tasks = [asyncio.create_task(each) for each in works]
 
+    @property
+    def is_in(self) -> bool:
+        return self.membership.machine.is_in
+
+    async def in_place(self) -> bool:
+        """Whether it has its place among the others and all that belongs there; it may be so a moment later."""
+        circle = self.circle
+        return await circle.until(lambda: circle.is_ready and circle.may_act(), PAUSE)
+
     async def leave(self) -> None:
-        """For good: the others have all that it had when this returns, or as much as could be told them in time."""
-        if self.circle.is_alone or not self.circle.is_in:
-            return
-        self.membership.post(said.Depart())
-        async with asyncio.timeout(LEAVING_SECONDS):
-            await self._departed.wait()
+        """For good: the others have all that it had when this returns. Who was interrupted does it again."""
+        try:
+            async with asyncio.timeout(LEAVING_SECONDS):
+                if self.is_in and not self.circle.is_alone:
+                    await self._settling.hand_over()
+                    if (views := self.view_copies.kept()) is not None:
+                        await views
+                    self.membership.post(said.Depart())
+                    await self._departed.wait()
+        except TimeoutError:
+            raise CannotLeave(f"the others did not take over in {LEAVING_SECONDS:.0f} seconds") from None
+        except Refusal as refusal:
+            raise CannotLeave(f"the others did not take over: {refusal.text}") from None
+        if not self.is_in and self.membership.machine.roster is not None:
+            await self._settling.put_out()
 
     async def close(self) -> None:
         await self.circle.close()
@@ -368,6 +391,10 @@ class Ring:
         home = self.circle.roster.owner(place_of_name(name))
         return None if home.name == self.circle.me else home
 
+    def another(self, name: str) -> Member | None:
+        """The member of that name, if that is not this one."""
+        return None if name == self.circle.me or not self.circle.is_in else self.circle.roster.get(name)
+
     @property
     def has_others(self) -> bool:
         return self.circle.is_in and not self.circle.is_alone
@@ -448,4 +475,4 @@ def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:
 
 
 def _pace(settings: RingSettings) -> Pace:
-    return Pace(beat=settings.beat, silence=settings.silence, lease=settings.lease)
+    return Pace(beat=settings.beat, silence=settings.silence, lease=settings.lease, replicas=settings.replicas)

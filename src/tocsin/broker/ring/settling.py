@@ -31,6 +31,9 @@ from tocsin.store.database import Store
 
 READY = "ring_ready"  # in the store: which arc this node has all of
 UNCONFIRMED = "ring"  # why nothing is sent yet by a node that was started again
+LEAVING = "leaving"  # why nothing more is sent by one that leaves
+DRAIN_SECONDS, LAST_SECONDS = 10.0, 2.0  # for what is on its way when a node leaves
+LOOK_AGAIN = 0.02
 SWEEP_SECONDS = 5.0
 STABLE_SECONDS = 30.0  # that a roster has stood before anything is thrown away that others may still ask for
 
@@ -86,6 +89,7 @@ class Settling:
         self._settling: asyncio.Task[None] | None = None
         self._since = 0.0
         self._held: list[SubscriptionId] = []
+        self._is_leaving = False
 
     def hold(self) -> None:
         """Nothing is sent by a node that may have been put out while it was down: another has gone on for it."""
@@ -131,6 +135,27 @@ class Settling:
     async def close(self) -> None:
         await self._stop()
 
+    async def hand_over(self) -> None:
+        """Until all that this node has is with others, who go on for it as soon as it is out. It is told on as long as
+        it takes new things; then it is held, so that nothing is told twice."""
+        circle = self._circle
+        self._is_leaving = True
+        self._keep_copies(circle.roster)
+        await self._deliverer.drain(DRAIN_SECONDS)
+        await self._level()
+        circle.is_leaving = True
+        await self._deliverer.drain(LAST_SECONDS)
+        for each in self._standing.all():
+            if is_of_ring(each):
+                self._deliverer.hold(each.id, LEAVING)
+        await self._deliverer.drain(LAST_SECONDS)
+        await self._level()
+
+    async def _level(self) -> None:
+        sharing = self._sharing
+        while not (self._copies.is_level and (sharing is None or sharing.copies.is_level)):  # noqa: ASYNC110 - each delivery would have to tell
+            await asyncio.sleep(LOOK_AGAIN)
+
     async def put_out(self) -> None:
         """Others go on for this node: what it had is theirs."""
         await self._stop()
@@ -163,13 +188,19 @@ class Settling:
             self._save(Ready(number, *arc))
         await circle.take(roster)
         self._since = asyncio.get_running_loop().time()
-        self._copies.chosen(life_of(me), roster.keepers(me, self._replicated))
-        if self._sharing is not None:
-            is_new = ready is None and len(roster.members) > 1
-            self._sharing.chosen(life_of(me), roster.keepers(me, self._replicated), is_new=is_new)
+        self._keep_copies(roster, is_new=ready is None and len(roster.members) > 1)
         for each in self._placing.moved():
             self._standing.change_here(each)
         self._settling = asyncio.create_task(self._settle(roster, me, is_whole or len(roster.members) == 1))
+
+    def _keep_copies(self, roster: Roster, *, is_new: bool = False) -> None:
+        """Who leaves has a copy of all it has elsewhere, however few replicas there are else."""
+        if (me := roster.get(self._circle.me)) is not None:
+            successor = roster.behind(me)[:1] if self._is_leaving else ()
+            keepers = roster.keepers(me, self._replicated) or successor
+            self._copies.chosen(life_of(me), keepers)
+            if self._sharing is not None:
+                self._sharing.chosen(life_of(me), keepers, is_new=is_new)
 
     async def _settle(self, roster: Roster, me: Member, is_whole: bool) -> None:
         """Again until it is done, or the roster is another."""

@@ -18,7 +18,7 @@ from tocsin.broker.settings import Settings
 from tocsin.broker.subscriptions.standing import Seen, StandingSubscriptions, granted
 from tocsin.broker.subscriptions.start_position import start_position
 from tocsin.broker.topics.topic_space import TopicSpace
-from tocsin.flow.addressing import pull_point_of
+from tocsin.flow.addressing import path_at, pull_point_of
 from tocsin.flow.ring_addresses import original
 from tocsin.matching.resolution import check_envelopes
 from tocsin.mediation.operations import EndStatus, Renew, Start, Subscribe
@@ -265,17 +265,16 @@ class Subscriptions:
         found = await self._pull_point(consumer)
         if found is not None and found.consumer is None:
             return replace(consumer, address=f"{PULL_POINTS}{found.id}")
-        if found is not None or consumer.address.startswith(f"{self._base_url}{PULL_POINTS}"):
+        if found is not None or (path_at(self._base_url, consumer.address) or "").startswith(PULL_POINTS):
             hint = "create one and name its address"
             raise Refusal("bad-consumer", f"there is no pull point at {consumer.address}; {hint}")
         return None
 
     async def _pull_point(self, endpoint: Endpoint) -> Subscription | None:
         """The one that an address is of, at this node or any other of its ring: their ids are like no others."""
-        ring, base, path = self._ring(), self._base_url, urlsplit(endpoint.address).path
-        is_ours = endpoint.address.startswith(f"{base}{PULL_POINTS}")
-        name = pull_point_of(endpoint.address[len(base) :] if is_ours else path)
-        if name is None or not (is_ours or (ring is not None and is_named(name))):
+        ring, ours = self._ring(), path_at(self._base_url, endpoint.address)
+        name = pull_point_of(urlsplit(endpoint.address).path if ours is None else ours)
+        if name is None or not (ours is not None or (ring is not None and is_named(name))):
             return None
         if ring is not None and ring.elsewhere.has(name):
             return (await ring.elsewhere.look(name)).subscription

@@ -93,7 +93,7 @@ class Stage(Struct, frozen=True):
 def stage(folder: Path, *settings: str) -> Iterator[Stage]:
     """The settings are those of the broker, each as NAME=VALUE."""
     file = folder / "progress"
-    broker_command = ["serve", "--port", "0", "--data", str(folder / "data"), "--json"]
+    broker_command = ["serve", "--workers", "1", "--port", "0", "--data", str(folder / "data"), "--json"]
     broker_command += [word for each in settings for word in ("--set", each)]
     with (
         started([str(file)], "tocsin.lab.benches._sink") as (sink, told),

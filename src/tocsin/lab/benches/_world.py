@@ -137,7 +137,7 @@ def nodes(folder: Path, runners: int) -> Iterator[Nodes]:
 
 @contextlib.contextmanager
 def _node(data: Path, key: Path, *settings: str) -> Iterator[Process]:
-    command = ["serve", "--port", "0", "--data", str(data), "--json"]
+    command = ["serve", "--workers", "1", "--port", "0", "--data", str(data), "--json"]
     command += [word for each in (f"implicit.key_file={key}", *settings) for word in ("--set", each)]
     with started(command) as (pid, told):
         yield Process(pid, int(told["url"].rpartition(":")[2]))

@@ -47,7 +47,7 @@ def _tree(folder: Path) -> Iterator[dict[int, Process]]:
     with contextlib.ExitStack() as stack:
         nodes: dict[int, Process] = {}
         for number, parent in PARENTS.items():
-            asked = ["serve", "--port", "0", "--data", str(folder / f"node{number}"), "--json"]
+            asked = ["serve", "--workers", "1", "--port", "0", "--data", str(folder / f"node{number}"), "--json"]
             asked += ["--set", f"implicit.key_file={key}"]
             asked += [] if parent is None else ["--parent", nodes[parent].url]
             pid, told = stack.enter_context(started(asked))

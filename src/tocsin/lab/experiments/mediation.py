@@ -179,7 +179,7 @@ def whole_ways(mode: str, said: Sequence[Notification], names: Sequence[str], pr
     """For every pair of those dialects, by a broker of its own in that delivery mode."""
     with tempfile.TemporaryDirectory() as folder:
         data, mode_set = str(Path(folder) / "data"), f"delivery.mode={mode}"
-        command = ["serve", "--port", "0", "--data", data, "--set", mode_set, "--json"]
+        command = ["serve", "--workers", "1", "--port", "0", "--data", data, "--set", mode_set, "--json"]
         with started(command) as (_, told):
             return asyncio.run(_ways(mode, told["url"], said, names, progress))
 

@@ -23,7 +23,10 @@ NEVER, ALWAYS = Instant(-(1 << 62)), Instant(1 << 62)
 
 class Settings(Struct, frozen=True):
     """In seconds. `gather`: in which changes are gathered for one proposal. `turn`: by how much the next one waits for
-    who is before it. `patience`: with a proposal. `again`: after which who enters or departs asks again."""
+    who is before it. `patience`: with a proposal. `again`: after which who enters or departs asks again.
+
+    What a member has is at so many `replicas`, its own among them. Where no other is, what it has is on its own disk
+    alone: then it is waited for, however long it is silent."""
 
     beat: float = 1.0
     lease: float = 5.0
@@ -32,6 +35,7 @@ class Settings(Struct, frozen=True):
     turn: float = 0.25
     patience: float = 1.0
     again: float = 1.0
+    replicas: int = 3
 
     def __post_init__(self) -> None:
         if self.silence < self.lease * DRIFT:

@@ -75,7 +75,8 @@ class Wishes:
         Would they not wait, a roster that changes all the time would never be one in which somebody is silent.
         """
         hinted = [(each, len(watched)) for name in sorted(self._hinted) if (each := roster.get(name)) is not None]
-        turns = {each.life: turn for each, turn in (*hinted, *watched) if not hearing.is_kept(each.life, now)}
+        watched = [pair for pair in (*hinted, *watched) if roster.keepers(pair[0], self._settings.replicas)]
+        turns = {each.life: turn for each, turn in watched if not hearing.is_kept(each.life, now)}
         silent = {life: turn for life, turn in turns.items() if hearing.silent_at(life) <= now}
         self._silent = {
             life: after(hearing.silent_at(life), self._settings.turn * min(turn, LONGEST_LINE))
