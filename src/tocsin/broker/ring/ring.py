@@ -69,6 +69,7 @@ from tocsin.wire.peer_messages import UNREADABLE
 
 LEAVING_SECONDS = 120.0
 USERS_SECONDS = 0.5  # until a change of the users is seen
+GIVING_UP_SECONDS = 10.0
 LOOK_SECONDS = 5.0  # for an answer about how a node is
 
 
@@ -319,8 +320,13 @@ class Ring:
                 self._means.report(f"this node is not let into the ring: {why}")
 
     async def _enter_again(self, roster: Roster) -> None:
-        await self._means.harvests.abandon()
-        await self._settling.put_out()
+        self.copies.chosen("", ())  # nobody keeps any for it now, and nothing may wait for that
+        for work in (self._settling.put_out, self._means.harvests.abandon):
+            try:
+                async with asyncio.timeout(GIVING_UP_SECONDS):
+                    await work()
+            except Exception as problem:  # it enters all the same: others have gone on with all of that
+                self._means.report(f"not all that this node had is given up: {type(problem).__name__}: {problem}")
         for each in roster.members:
             self.membership.post(said.Enter(each.address))
 

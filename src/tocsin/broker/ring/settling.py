@@ -160,8 +160,6 @@ class Settling:
         """Others go on for this node: what it had is theirs."""
         await self._stop()
         self._store.set_meta(READY, "")
-        if self._sharing is not None:
-            await self._sharing.put_out()
         ended = [
             self._standing.change_here(replace(each, state="ended", reason="this node was put out of its ring"))
             for each in self._standing.all()
@@ -170,6 +168,8 @@ class Settling:
         for future in ended:
             with contextlib.suppress(Exception):
                 await future
+        if self._sharing is not None:
+            await self._sharing.put_out()
 
     async def _stop(self) -> None:
         if self._settling is not None:
