@@ -9,7 +9,6 @@ from tests.whole.acts import subscribe as subscribed
 from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import fault_of
-from tests.whole.test_bad_input import listening_port
 
 from tocsin.wire.answer import Answer
 from tocsin.wire.http_client import HttpClient
@@ -26,7 +25,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     folder = tmp_path_factory.mktemp("hostile") / "data"
     settings = IMPATIENT | {"delivery-attempts": "2", "advertise": "http://Broker.Example:4321"}
     process = BrokerProcess.start(folder, settings)
-    process.url = f"http://127.0.0.1:{listening_port(process.process.pid)}"
+    process.url = process.local_url()
     yield process
     process.kill()
     assert "Traceback" not in process.said()

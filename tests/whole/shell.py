@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -82,6 +84,18 @@ class BrokerProcess:
     @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
+
+    def local_url(self) -> str:
+        """Where HTTP is served, whatever is advertised: the nodes of a ring have a port of their own."""
+        folder = Path(f"/proc/{self.process.pid}/fd")
+        sockets = {str(each.readlink()) for each in folder.iterdir() if each.is_symlink()}
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+            _, local, _, state, *_, inode = line.split()[:10]
+            if state == "0A" and f"socket:[{inode}]" in sockets:
+                url = f"http://127.0.0.1:{int(local.partition(':')[2], 16)}"
+                with suppress(OSError), urllib.request.urlopen(f"{url}/healthz", timeout=PATIENCE):
+                    return url
+        raise LookupError(self.process.pid)
 
     def said(self) -> str:
         return self.errors.read_text()

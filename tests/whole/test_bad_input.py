@@ -304,7 +304,7 @@ async def test_loopback_is_no_consumer_of_a_broker_that_listens_to_all(
 ) -> None:
     everywhere = {"host": "0.0.0.0", "advertise": "http://127.0.0.1:1", "access-open": "true"}
     broker = start(tmp_path / "data", IMPATIENT | everywhere)
-    broker.url = f"http://127.0.0.1:{listening_port(broker.process.pid)}"
+    broker.url = broker.local_url()
     for host in ("127.0.0.1", "[::1]", "[::ffff:127.0.0.1]"):
         asked = {"consumer": f"http://{host}:{sink.port}/"}
         answer = await call(http, "POST", f"{broker.url}/api/subscriptions", asked)
@@ -314,16 +314,6 @@ async def test_loopback_is_no_consumer_of_a_broker_that_listens_to_all(
     (letter,) = await until(lambda: dead_letters(http, broker, name), bool)
     assert "loopback" in letter["reason"] and letter["attempts"] == 1
     assert not sink.received
-
-
-def listening_port(pid: int) -> int:
-    """The one TCP port on which a process listens."""
-    sockets = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()}
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, _, state, *_, inode = line.split()[:10]
-        if state == "0A" and f"socket:[{inode}]" in sockets:
-            return int(local.partition(":")[2], 16)
-    raise LookupError(pid)
 
 
 async def test_a_repeated_message_id_is_one_record_and_one_delivery(
