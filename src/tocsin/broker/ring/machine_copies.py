@@ -42,7 +42,7 @@ class MachineCopies:
         self._circle, self._asking, self._runtime, self._tables = circle, asking, runtime, tables
         self._life, self._keepers = "", tuple[Member, ...]()
         self._have: dict[str, int] = {}  # by the life of a keeper, the last that it has
-        self._seq = int(now)
+        self._seq, self._is_out = int(now), False
         self._sent: list[Piece] = []
         self._refreshing: set[asyncio.Task[None]] = set()
         runtime.written = self.written
@@ -51,11 +51,15 @@ class MachineCopies:
     def chosen(self, life: str, keepers: Sequence[Member]) -> None:
         if life != self._life:
             self._have = {}
-        self._life, self._keepers = life, tuple(keepers)
+        self._life, self._keepers, self._is_out = life, tuple(keepers), False
         lives = {life_of(each) for each in keepers}
         self._have = {name: seq for name, seq in self._have.items() if name in lives}
         if len(self._have) < len(lives):
             self._refresh()
+
+    def put_out(self) -> None:
+        """Nobody keeps anything of this node: nothing more may follow from what it does."""
+        self._keepers, self._have, self._is_out = (), {}, True
 
     def begin_again(self) -> None:
         """There are other machines than before, not by any turn."""
@@ -77,11 +81,14 @@ class MachineCopies:
             await self._tell_all(())
 
     async def written(self, writing: Writing) -> None:
-        """In the order of turns: there is one at a time."""
+        """In the order of turns: there is one at a time. Refused where nobody will have it: others go on for this node,
+        or it ends and says so the next time."""
         if self._keepers:
             await self._tell_all(self._tables.pieces_of(writing))
         else:
             self._sent = []
+        if self._is_out or (self._keepers and self._circle.closing):
+            raise Refusal("overloaded", "this node is not in its ring now; try again at another, or a little later")
 
     def _told_sent(self, pieces: list[Piece]) -> None:
         """Nobody waits for that: what went out is sent again, and known by its id."""
@@ -240,6 +247,7 @@ class Handing:
 
     async def put_out(self) -> None:
         """Others go on with all there was."""
+        self._copies.put_out()
         async with self._runtime.between_turns() as tables:
             await asyncio.to_thread(tables.remove)
 
