@@ -228,12 +228,14 @@ class MachinesKept(Struct, frozen=True, array_like=True):
 
 
 class GatherMachines(Struct, frozen=True, tag="ig", array_like=True):
-    """A page of what the machines remember that lie in (after, upto], from one who had that arc."""
+    """A page of what the machines remember that lie in (after, upto], from one who had that arc; or of the `copies`
+    there of those that another had who is not in the ring any more, and for whom nobody goes on yet."""
 
     number: int
     after: int
     upto: int
     page: int
+    copies: bool
 
 
 class TookMachines(Struct, frozen=True, tag="it", array_like=True):

@@ -127,6 +127,8 @@ class Settling:
         member = circle.roster.get(circle.me)
         if member is None:
             return
+        if self._sharing is not None:
+            await self._sharing.sweep()
         unsettled = self._deliverer.unsettled()
         for each in self._placing.strangers(*circle.roster.range_of(member)):
             if each.id not in unsettled:
