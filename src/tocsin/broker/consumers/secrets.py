@@ -49,12 +49,12 @@ class Secrets:
         self.is_shared, self._looked = shared, 0.0
         self._known = {each.name: each for each in store.all()}
 
-    def _look(self, name: str = "") -> None:
-        """At what others changed: at once for one that is not known, else not more often than for users."""
+    def _look(self, name: str | None = None) -> None:
+        """At what others changed: at once for one that is not known or for all, else not more often than for users."""
         if not self.is_shared:
             return
         now = time.monotonic()
-        if now >= self._looked + LOOK_SECONDS or (name and name not in self._known):
+        if now >= self._looked + LOOK_SECONDS or name not in self._known:
             self._looked = now
             if self._store.changed():
                 self._known = {each.name: each for each in self._store.all()}
@@ -84,7 +84,7 @@ class Secrets:
 
     def forget(self, name: str) -> None:
         """At once here, soon on disk; a row that stays is swept away at the next start."""
-        if self._known.pop(name, None) is not None:
+        if self._known.pop(name, None) is not None or self.is_shared:
             done = asyncio.get_running_loop().run_in_executor(None, self._store.remove, name)
             done.add_done_callback(lambda each: each.cancelled() or each.exception())
 
