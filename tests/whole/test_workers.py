@@ -163,7 +163,7 @@ async def pull_point(workers: Crew) -> str:
 async def pulled(workers: Crew, point: str, many: int) -> list[int]:
     held: list[int] = []
     while len(held) < many:
-        page = await get(workers.caller, f"{workers.up.url}/api/pullpoints/{point}/messages?wait=30s")
+        page = await get(workers.caller, f"{workers.up.url}/api/pullpoints/{point}/messages?wait=10s")
         assert page["items"], sorted(held)
         held += [int(_NUMBER.findall(msgspec.json.encode(each["event"]))[0]) for each in page["items"]]
     return held

@@ -91,7 +91,9 @@ class Answering:
                 roster = await self._circle.same(number or self._circle.number, ready=True)
                 if roster.owner(place_of_name(pull_point)).name != self._circle.me:
                     raise moved_on(self._circle.number)
-                plane = f"{EVERY_PLANE}{number}" if moved else EVERY_PLANE  # what moves with another roster is another
+                plane = (
+                    f"{EVERY_PLANE}{roster.number}" if moved else EVERY_PLANE
+                )  # what moves with another roster is another
                 door = ring_door(peer, plane, (pull_point,), f"{PULL_POINTS}{pull_point}")
                 await self._publishing.take(door, frames, None)
             case asked.Forward():
