@@ -21,13 +21,13 @@ def soon_drained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifecycle, "DRAIN_SECONDS", 0.2)
 
 
-def last(messages: CurrentMessages, *steps: QName) -> int:
-    return int(messages.get(NODE, TopicIs((steps,))).payload.data)
+async def last(messages: CurrentMessages, *steps: QName) -> int:
+    return int((await messages.get(NODE, TopicIs((steps,)))).payload.data)
 
 
-def refusal(messages: CurrentMessages, asked: TopicIs) -> str:
+async def refusal(messages: CurrentMessages, asked: TopicIs) -> str:
     with pytest.raises(Refusal) as refused:
-        messages.get(NODE, asked)
+        await messages.get(NODE, asked)
     return refused.value.reason
 
 
@@ -35,10 +35,10 @@ async def test_the_last_message_is_the_current_one(tmp_path: Path) -> None:
     async with running(tmp_path) as node:
         await say(node, "a", 1, 2)
         await say(node, "a/b", 3)
-        assert (last(node.current_messages, A), last(node.current_messages, A, B)) == (2, 3)
-        assert refusal(node.current_messages, TopicIs(((B,),))) == "no-current-message"
+        assert (await last(node.current_messages, A), await last(node.current_messages, A, B)) == (2, 3)
+        assert await refusal(node.current_messages, TopicIs(((B,),))) == "no-current-message"
         for several in ([(A,), (B,)], [(A, ANY)], [(A, DESCEND)], [(QName("", "*"),)], [()]):
-            assert refusal(node.current_messages, TopicIs(tuple(several))) == "several-topics"
+            assert await refusal(node.current_messages, TopicIs(tuple(several))) == "several-topics"
 
 
 async def test_it_survives_restarts_saved_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,7 +49,7 @@ async def test_it_survives_restarts_saved_or_not(tmp_path: Path, monkeypatch: py
     async with running(tmp_path) as node:
         await say(node, "a", 3)
     async with running(tmp_path) as node:
-        assert (last(node.current_messages, A), last(node.current_messages, B)) == (3, 2)
+        assert (await last(node.current_messages, A), await last(node.current_messages, B)) == (3, 2)
 
 
 async def test_a_new_table_is_filled_from_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ async def test_a_new_table_is_filled_from_the_log(tmp_path: Path, monkeypatch: p
     async with running(tmp_path) as node:
         await say(node, "a", 3)
     async with running(tmp_path) as node:
-        assert last(node.current_messages, A) == 3
+        assert await last(node.current_messages, A) == 3
 
 
 async def _not(self: CurrentMessages) -> None:
@@ -70,12 +70,12 @@ async def test_topics_silent_for_longest_are_forgotten(tmp_path: Path, monkeypat
         for number, topic in enumerate(("a", "b", "a", "c", "b")):
             await say(node, topic, number)
         await node.current_messages.save()
-        assert refusal(node.current_messages, TopicIs(((A,),))) == "no-current-message"
-        assert (last(node.current_messages, QName("", "c")), last(node.current_messages, B)) == (3, 4)
+        assert await refusal(node.current_messages, TopicIs(((A,),))) == "no-current-message"
+        assert (await last(node.current_messages, QName("", "c")), await last(node.current_messages, B)) == (3, 4)
         await say(node, "a", 5)
     async with running(tmp_path) as node:
-        assert (last(node.current_messages, B), last(node.current_messages, A)) == (4, 5)
-        assert refusal(node.current_messages, TopicIs(((QName("", "c"),),))) == "no-current-message"
+        assert (await last(node.current_messages, B), await last(node.current_messages, A)) == (4, 5)
+        assert await refusal(node.current_messages, TopicIs(((QName("", "c"),),))) == "no-current-message"
 
 
 async def test_their_bytes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,5 +83,5 @@ async def test_their_bytes_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     async with running(tmp_path) as node:
         await say(node, "a", 1)
         await say(node, "b", 10**20)
-        assert refusal(node.current_messages, TopicIs(((A,),))) == "no-current-message"
-        assert last(node.current_messages, B) == 10**20
+        assert await refusal(node.current_messages, TopicIs(((A,),))) == "no-current-message"
+        assert await last(node.current_messages, B) == 10**20

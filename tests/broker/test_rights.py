@@ -155,19 +155,21 @@ async def test_one_sees_and_ends_what_is_ones_own(node: Node) -> None:
         with pytest.raises(Refusal, match="another's"):
             look(OTHER, made.id)
     with pytest.raises(Refusal, match="another's"):
-        node.properties.get(OTHER, made.id, [])
+        await node.properties.get(OTHER, made.id, [])
     assert await node.registrations.destroy(MANAGER, made.id) == made
 
 
 async def test_topics_are_declared_by_who_manages_and_read_by_who_may_know(node: Node) -> None:
     await refused(node.topics.declare(FEW, SPACE))
     await node.topics.declare(MANAGER, SPACE)
-    assert node.topics.topic_set(FEW).topics == tuple(node.topics.declared(FEW)) == (A,)
-    assert node.topics.topic_set(MANAGER).topics == (A, B)
+    assert (await node.topics.topic_set(FEW)).topics == tuple(node.topics.declared(FEW)) == (A,)
+    assert (await node.topics.topic_set(MANAGER)).topics == (A, B)
     assert node.topics.namespaces(FEW) == [] and len(node.topics.namespaces(MANAGER)) == 1
     with pytest.raises(Refusal, match="may not read"):
         node.topics.namespace(FEW, "urn:x")
-    assert len(node.properties.get(FEW, "", [QName("http://docs.oasis-open.org/wsn/b-2", "TopicExpression")])) == 1
+    assert (
+        len(await node.properties.get(FEW, "", [QName("http://docs.oasis-open.org/wsn/b-2", "TopicExpression")])) == 1
+    )
     await refused(node.topics.withdraw(FEW, "urn:x"))
     await node.topics.withdraw(MANAGER, "urn:x")
 
@@ -175,5 +177,5 @@ async def test_topics_are_declared_by_who_manages_and_read_by_who_may_know(node:
 async def test_properties_go_by_the_names_of_the_drafts_too(node: Node) -> None:
     await node.topics.declare(MANAGER, SPACE)
     asked_for = [QName(WSN_1_2, "Topic"), QName(WSN_1_2, "FixedTopicSet")]
-    assert len(node.properties.get(NODE, "", asked_for)) == 3
-    assert len(node.properties.get(FEW, "", asked_for)) == 2
+    assert len(await node.properties.get(NODE, "", asked_for)) == 3
+    assert len(await node.properties.get(FEW, "", asked_for)) == 2

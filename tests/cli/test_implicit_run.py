@@ -11,12 +11,12 @@ from tests.cli.inside import inside
 SCENARIOS = Path(__file__).parents[2] / "examples" / "scenarios"
 # sent and repeated, by protocol; None where it does not end by itself
 COUNTS: dict[str, dict[str, tuple[int, int] | None]] = {
-    "fig-7": {"bin": None, "cin": (3, 0), "din": (4, 1), "hin": (3, 0), "hin-din": (3, 0)},
-    "fig-8": {"bin": (8, 4), "cin": (4, 0), "din": (8, 4), "hin": (4, 0), "hin-din": (4, 0)},
-    "fig-13": {"bin": (6, 2), "cin": (4, 0), "din": (5, 1), "hin": (6, 2), "hin-din": (5, 1)},
-    "fig-18a": {"bin": (6, 3), "cin": (3, 0), "din": (5, 2), "hin": (4, 1), "hin-din": (4, 1)},
-    "fig-18b": {"bin": (4, 1), "cin": (3, 0), "din": (4, 1), "hin": (4, 1), "hin-din": (4, 1)},
-    "fig-16": {"bin": None, "cin": (5, 0), "din": (15, 10), "hin": (5, 0), "hin-din": (5, 0)},
+    "fig-7": {"bin": None, "cin": (3, 0), "din": (4, 1), "hin": (3, 0), "hin-din": (3, 0), "dht-cin": (3, 0)},
+    "fig-8": {"bin": (8, 4), "cin": (4, 0), "din": (8, 4), "hin": (4, 0), "hin-din": (4, 0), "dht-cin": (4, 0)},
+    "fig-13": {"bin": (6, 2), "cin": (4, 0), "din": (5, 1), "hin": (6, 2), "hin-din": (5, 1), "dht-cin": (4, 0)},
+    "fig-18a": {"bin": (6, 3), "cin": (3, 0), "din": (5, 2), "hin": (4, 1), "hin-din": (4, 1), "dht-cin": (3, 0)},
+    "fig-18b": {"bin": (4, 1), "cin": (3, 0), "din": (4, 1), "hin": (4, 1), "hin-din": (4, 1), "dht-cin": (3, 0)},
+    "fig-16": {"bin": None, "cin": (5, 0), "din": (15, 10), "hin": (5, 0), "hin-din": (5, 0), "dht-cin": (5, 0)},
 }
 WORLD: dict[str, Any] = {
     "topics": {"Disaster": None, "Fire": "Disaster"},

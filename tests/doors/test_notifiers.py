@@ -287,7 +287,7 @@ async def test_what_a_notifier_is(door: NotifierDoor) -> None:
         "address": address,
         "wsdl": f"{address}?wsdl",
         "operations": ["Publish", "Notify"],
-        "protocols": ["bin", "cin", "din", "hin", "hin-din"],
+        "protocols": ["bin", "cin", "din", "hin", "hin-din", "dht-cin"],
     }
     for method, target, expected in (("PUT", "IDER", 405), ("GET", "Nobody", 404), ("GET", "Nobody?wsdl", 404)):
         assert (await ask(door, method, f"/notifiers/{target}"))[0] == expected

@@ -47,7 +47,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @asynccontextmanager
 async def talking(visit: Visit) -> AsyncIterator[Client]:
     client = Client()
-    holding = asyncio.create_task(_Conversation(cast(WebSocket, client), visit, True).hold())
+    conversation = _Conversation(cast(WebSocket, client), visit, True, await visit.handed_to())
+    holding = asyncio.create_task(conversation.hold())
     yield client
     await ended(holding)
 
@@ -77,7 +78,7 @@ async def test_a_subscription_lasts_while_its_client_is_slow(tmp_path: Path) -> 
             await lasts_longer(node, visit.pull_point)
             client.said.put_nowait('{"ack": 1}')
             await heard(client, 3)
-            assert visit.handed_to() == 1
+            assert await visit.handed_to() == 1
         await visit.end()
 
 

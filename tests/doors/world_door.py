@@ -53,7 +53,7 @@ class FakeNode:
     base_url, body_limit = BASE, 1 << 20
 
     def __init__(self, keeper: Keeper) -> None:
-        self.implicit = keeper
+        self.implicit, self.ring = keeper, None
 
     def now(self) -> Instant:
         return Instant(10**18)

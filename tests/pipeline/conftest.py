@@ -10,11 +10,13 @@ import pytest
 from msgspec.structs import replace
 from pyspark.sql import SparkSession
 
+from tocsin.mediation.between_nodes import MEDIA_TYPE, address_of, customise
 from tocsin.model.declarations import Declaration
 from tocsin.model.delivery import Match, Outcome
 from tocsin.model.filters import TopicIs
 from tocsin.model.identity import SECOND, Instant, MessageId, Node, SubscriptionId, after
 from tocsin.model.names import QName
+from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared, Record
 from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
@@ -33,18 +35,21 @@ CONCRETE = "http://docs.oasis-open.org/wsn/t-1/TopicExpression/Concrete"
 class Recorder:
     """A data directory as a node leaves it. What is recorded is on disk after `save`."""
 
-    def __init__(self, data: Path, engine: Literal["spark", "embedded"] = "spark") -> None:
-        self.data = data
+    def __init__(
+        self, data: Path, engine: Literal["spark", "embedded"] = "spark", node: Node = NODE, base_url: str = BASE_URL
+    ) -> None:
+        self.data, self.node, self.base_url = data, node, base_url
         self.records: list[Record] = []
         self._saved = 0
         self._outcomes: list[bytes] = []
         with closing(Store.open(data / "tocsin.db")) as store:
-            store.set_meta("base_url", BASE_URL)
+            store.set_meta("base_url", base_url)
+            store.set_meta("node", node)
             store.claim_engine(engine)
 
     @property
     def at(self) -> Position:
-        return Position(NODE, len(self.records))
+        return Position(self.node, len(self.records))
 
     @property
     def now(self) -> Instant:
@@ -58,7 +63,7 @@ class Recorder:
         lease: float | None = None,
         since: int | None = None,
     ) -> Subscription:
-        begin = self.at if since is None else Position(NODE, since)
+        begin = self.at if since is None else Position(self.node, since)
         expires = None if lease is None else after(self.now, lease)
         consumer, wanted = Endpoint(f"http://127.0.0.1:9/{name}"), TopicIs(((QName("", topic),),))
         soap = None if dialect == "cloudevents" else "1.2"
@@ -99,13 +104,19 @@ class Recorder:
         )
         self._soap("wsn-1.3", "/broker", f'<w:Notify xmlns:w="{WSN}">{messages}</w:Notify>')
 
+    def receive(self, *passed_on: Notification, by: str) -> None:
+        """What another node passes on, as it stands in that one's log."""
+        door = address_of("", by)
+        frames = (customise(each, _neighbour(door), by)[1] for each in passed_on)
+        self._accept("node", door, MEDIA_TYPE, b"".join(frames))
+
     def event(self, topic: str) -> None:
         self._soap("wse-2004-08", f"/broker/publish/{topic}", "<reading/>")
 
     def outcome(self, subscription: str, offset: int, *results: Literal["delivered", "retry", "dead"]) -> None:
         match = Match(MessageId(f"e{offset}"), SubscriptionId(subscription))
         told = [
-            Outcome(match, Position(NODE, offset), 0, self.now, result, attempt, "because")
+            Outcome(match, Position(self.node, offset), 0, self.now, result, attempt, "because")
             for attempt, result in enumerate(results, 1)
         ]
         self._outcomes.append(msgspec.msgpack.encode(told))
@@ -134,6 +145,11 @@ class Recorder:
             if payloads:
                 await log.append_all(payloads)
             await log.close()
+
+
+def _neighbour(address: str) -> Subscription:
+    consumer, form = Endpoint(address, node=address), Form("node")
+    return Subscription(SubscriptionId("neighbour"), None, consumer, None, form, (), Position(NODE, 0), None)
 
 
 @pytest.fixture

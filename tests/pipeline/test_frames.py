@@ -155,8 +155,8 @@ def test_a_frame_without_the_columns_is_refused(recorder: "Recorder", spark: Spa
     recorder.raw("a")
     recorder.save()
     said = normalise(read_log(spark, recorder.data))
-    with pytest.raises(PipelineError, match="has no origin, error: give what `normalise` returns"):
-        match(said.drop("origin", "error"), recorder.data)
+    with pytest.raises(PipelineError, match="has no matching, error: give what `normalise` returns"):
+        match(said.drop("matching", "error"), recorder.data)
     with pytest.raises(PipelineError, match="has no subscription: give what `match` returns"):
         customise(said, recorder.data)
     other = [{"consumer": "http://c/"}]
@@ -185,6 +185,6 @@ def test_tables(recorder: "Recorder", spark: SparkSession) -> None:
     catch_up(spark, RunSettings(recorder.data, once=True))
     kept = read_table(spark, "notifications", recorder.data / "tables")
     made = normalise(read_log(spark, recorder.data))
-    assert kept.drop("day").collect() == made.drop("origin", "error").collect()
+    assert kept.drop("day").collect() == made.drop("matching", "error").collect()
     with pytest.raises(PipelineError, match="there is no table 'notification'; there are notifications, matches"):
         read_table(spark, "notification", recorder.data / "tables")

@@ -17,9 +17,21 @@ from tests.routing.worlds import NAMES, Graph, Sketch, group, reached, sketches,
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.history import CentralHistory
-from tocsin.routing.implicit.messages import HISTORY, Claim, Copy, Granted, Handled, Message, Publish, gone
+from tocsin.routing.implicit.history import CentralHistory, MessageHistory
+from tocsin.routing.implicit.messages import (
+    HISTORY,
+    Claim,
+    Copy,
+    Granted,
+    Handled,
+    Message,
+    Publish,
+    gone,
+    history_of,
+    is_history,
+)
 from tocsin.routing.implicit.notifier import HAD, Notifier
+from tocsin.routing.implicit.protocols import protocol as protocol_named
 from tocsin.routing.implicit.result import Dissemination, dissemination
 from tocsin.routing.machine import Answer, Ask, Deliver, Effect, Expire, Forget, Remember, Report, Send, Started
 from tocsin.semantics.interest.changes import (
@@ -67,7 +79,7 @@ class Stage:
         self.handled: list[Handled] = []
         self.messages: dict[MessageId, Message] = {}
         self.graphs: dict[str, list[Graph]] = {topic: [sketch.graph(topic)] for topic in sketch.topics}
-        self._history = CentralHistory()
+        self._histories: dict[str, CentralHistory] = {}
         self._disks: dict[str, Disk] = defaultdict(Disk)
         self._machines: dict[str, Notifier] = {}
         self._most_names = most_names
@@ -129,10 +141,10 @@ class Stage:
         """Every history, wherever it is kept, loses what is older than now."""
         expire = Expire(Instant(self.now + 1))
         for name, disk in list(self._disks.items()):
-            machine = self._history if name == HISTORY else self._machine(name)
+            machine = self._history(name) if is_history(name) else self._machine(name)
             for effect in machine.step(expire, self.now):
                 self._do(name, effect)
-            assert not any(name == HISTORY or key.startswith(HAD) for key in disk.rows)
+            assert not any(is_history(name) or key.startswith(HAD) for key in disk.rows)
 
     def result(self, message: MessageId) -> Dissemination:
         said = self.messages[message]
@@ -190,8 +202,19 @@ class Stage:
         return copy.id in self._disks[copy.to].done
 
     def _claim(self, claim: Claim) -> None:
-        for effect in self._history.step(claim, self.now):
-            self._do(HISTORY, effect)
+        name = self._asked(claim)
+        for effect in self._history(name).step(claim, self.now):
+            self._do(name, effect)
+
+    def _asked(self, claim: Claim) -> str:
+        keyed = protocol_named(self.messages[claim.message].protocol).keyed
+        return history_of(claim.message) if keyed else HISTORY
+
+    def _history(self, name: str) -> CentralHistory:
+        if name not in self._histories:
+            make = CentralHistory if name == HISTORY else MessageHistory
+            self._histories[name] = make(self._disks[name].rows.values())
+        return self._histories[name]
 
     def _step(self, name: str, incoming: Publish | Copy | Granted | Started) -> None:
         if isinstance(incoming, Copy):
@@ -210,9 +233,13 @@ class Stage:
                 self.told[name, copy.id] = copy
             case Remember(key, row):
                 disk.rows[key] = row
+            case Forget(None):
+                disk.rows.clear()
+                self._histories.pop(name, None)
             case Forget(str(key)):
                 del disk.rows[key]
-            case Ask(_, question):
+            case Ask(of, question):
+                assert of == self._asked(question)
                 self.on_its_way.append(question)
             case Answer(answer):
                 self.on_its_way.append(answer)
@@ -232,7 +259,7 @@ class Stage:
     def _start_anew(self, thing: OnItsWay) -> None:
         """Claims whose answers it waited for are made again; the central history is read again from its rows."""
         if isinstance(thing, Claim):
-            self._history = CentralHistory(self._disks[HISTORY].rows.values())
+            self._histories.pop(self._asked(thing), None)
             return
         name = thing.to if isinstance(thing, Copy) else thing.by
         self._machines.pop(name, None)

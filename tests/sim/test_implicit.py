@@ -7,9 +7,13 @@ from tests.effort import examples
 from tests.routing.stage import Stage
 from tests.routing.worlds import Sketch, of, sketches
 
+from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
+from tocsin.routing.implicit.messages import is_history
 from tocsin.routing.implicit.protocols import PROTOCOLS
 from tocsin.routing.implicit.result import Dissemination
+from tocsin.routing.machine import Expire
+from tocsin.routing.ring.identifiers import LAST
 from tocsin.semantics.interest.changes import RemoveService
 from tocsin.sim.implicit import NotifierNetwork, disseminate
 from tocsin.sim.network import MILLISECOND, between, constant
@@ -75,8 +79,59 @@ def test_hops_take_as_long_as_they_say(sketch: Sketch, protocol: str) -> None:
     network = NotifierNetwork(sketch.world(), send=constant(3 * MILLISECOND), ask=constant(5 * MILLISECOND))
     message = network.publish(sketch.root, sketch.topic, protocol, limit=3)
     network.clock.run()
-    each = 3.0 + (10.0 if protocol == "cin" else 0.0)
+    each = 3.0 + (10.0 if "cin" in protocol else 0.0)
     assert all(step.ms == step.hop * each for step in network.result(message).trace)
+
+
+PLACES = st.lists(st.integers(0, LAST), min_size=1, max_size=8, unique=True)
+
+
+def counts(result: Dissemination) -> tuple[int, int, set[str]]:
+    return result.notifications, result.repetitions, set(result.receivers)
+
+
+@given(sketches(), PLACES, st.none() | st.integers(0, 1000))
+@settings(max_examples=examples(150))
+def test_histories_on_any_number_of_nodes_count_as_the_central_one(
+    sketch: Sketch, nodes: list[int], seed: int | None
+) -> None:
+    send, ask = (None, None) if seed is None else (between(seed, 1, 50), between(seed + 1, 0, 20))
+    network = NotifierNetwork(sketch.world(), send=send, ask=ask, nodes=nodes)
+    message = network.publish(sketch.root, sketch.topic, "dht-cin")
+    network.clock.run()
+    assert counts(network.result(message)) == counts(run(sketch, "cin", seed))
+    if seed is None:
+        assert network.result(message).trace == run(sketch, "cin").trace
+
+
+@given(sketches(), PLACES, st.integers(0, 1000), st.integers(0, 40))
+@settings(max_examples=examples(150))
+def test_a_node_is_lost_and_its_successor_goes_on_from_a_copy(
+    sketch: Sketch, nodes: list[int], seed: int, steps: int
+) -> None:
+    """Lemma 1: nobody is told twice, also by those who claim again."""
+    network = NotifierNetwork(sketch.world(), send=between(seed, 1, 50), ask=between(seed, 0, 20), nodes={*nodes, 7})
+    messages = [network.publish(sketch.root, sketch.topic, "dht-cin", number=number) for number in range(3)]
+    for each in nodes:
+        for _ in range(steps):
+            network.clock.step()
+        if len(network.nodes) > 1:
+            network.lose(each)
+    network.clock.run()
+    for message in messages:
+        assert counts(network.result(message)) == (len(sketch.must_know()), 0, sketch.must_know())
+
+
+def test_histories_of_many_messages_are_shared_among_the_nodes_and_end_with_their_time() -> None:
+    network = NotifierNetwork(of("1>2 2>3").world(), nodes=[LAST // 4 * quarter for quarter in range(4)])
+    for number in range(40):
+        network.publish("N1", "T", "dht-cin", number=number)
+    network.clock.run()
+    histories = [name for name in network.machines if is_history(name)]
+    assert len(histories) == 40 and {network.node_of(name) for name in histories} == set(network.nodes)
+    for name in histories:
+        network.take(name, Expire(Instant(network.clock.now + 1)))
+    assert not any(is_history(name) for name in (*network.machines, *network.rows))
 
 
 def test_one_message_from_publication_to_end() -> None:

@@ -29,7 +29,7 @@ class Headers(NotifierNetwork):
         self.largest_header = max(self.largest_header, sum(map(len, send.message.notified)))
 
 
-@pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din"])
+@pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din", "dht-cin"])
 def test_it_counts_what_happens(protocol: str) -> None:
     tally, kept = Tally(world(), lambda names: sum(map(len, names))), Headers(world(), most_names=None)
     for network in (tally, kept):

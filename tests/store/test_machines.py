@@ -42,6 +42,15 @@ def test_rows_are_kept_replaced_and_forgotten_by_family_and_machine(store: Store
     assert other.rows() == {"a": {"": Row("1"), "x": Row("2")}, "b": {"": Row("3")}}
 
 
+def test_what_a_writing_changes_is_told_as_it_is_on_disk(store: Store) -> None:
+    kept = tables(store)
+    writing = Writing({("a", ""): Row("1"), ("a", "x"): None}, ended=["b"])
+    kept.write(writing)
+    told = kept.changes(writing)
+    assert [each[:2] for each in told] == [("b", None), ("a", ""), ("a", "x")] and told[2][2] is None
+    assert kept.written() == [told[1]] and kept.read(told[1][2] or b"") == Row("1")
+
+
 def test_letters_are_open_until_they_are_done_and_known_until_they_expire(store: Store) -> None:
     kept, first, second = tables(store), Letter("a", Said("1"), "1"), Letter("a", Said("2"), "2")
     kept.write(Writing(taken=[first, second], done=[Letter("b", Said("3"), "3")], now=Instant(5)))

@@ -1,21 +1,25 @@
 """Rings of processes: what is accepted at one node is told by whichever has its key, once; whatever happens to some."""
 
 import asyncio
+import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random
 
 import pytest
-from tests.whole.acts import call, get, numbers, publish, subscribe
-from tests.whole.rings import ProcessRing
-from tests.whole.shell import document, wait_until
+from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, until
+from tests.whole.conftest import Start
+from tests.whole.ring_workload import declare, publish_all, subscribe_all, told
+from tests.whole.rings import Lines, ProcessRing
+from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import message, notify
 
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.broker
+SIZES = (("SUBSCRIPTIONS", "140"), ("MESSAGES", "600"), ("NODES", "5"))
 
 
 @pytest.fixture
@@ -23,6 +27,13 @@ def ring(tmp_path: Path, http: HttpClient) -> Iterator[ProcessRing]:
     made = ProcessRing(tmp_path, http)
     yield made
     made.close()
+
+
+@pytest.fixture
+async def lines() -> AsyncIterator[Lines]:
+    made = Lines()
+    yield made
+    await made.close()
 
 
 async def test_three_nodes_are_one_broker(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
@@ -146,6 +157,7 @@ async def test_a_node_that_was_put_out_comes_back_with_nothing_of_its_own(
     assert distinct(sink, "t3") == [3, 11]
 
 
+@pytest.mark.long
 async def test_a_node_without_doors_stores_and_matches_and_names_those_that_have_them(
     ring: ProcessRing, http: HttpClient, sink: Sink
 ) -> None:
@@ -157,12 +169,73 @@ async def test_a_node_without_doors_stores_and_matches_and_names_those_that_have
         answer = await call(http, "POST", f"{bare.url}{path}", {})
         assert answer.status == 421
         assert sorted(document(answer.body)["doors"]) == sorted(each.url for each in brokers)
+    topic = await ring.topic_at(bare)
+    await subscribe(http, brokers[0], sink.url("x"), topic)
     for each in range(20):
-        await subscribe(http, brokers[each % 2], sink.url(f"t{each}"), f"t{each}")
-    for each in range(20):
-        await publish(http, brokers[(each + 1) % 2], f"t{each}", each)
-    for each in range(20):
-        await wait_until(lambda each=each: numbers(sink, f"t{each}") == [each], f"t{each}")  # type: ignore[misc]
+        await publish(http, brokers[each % 2], topic, each)
+    await wait_until(lambda: numbers(sink, "x") == list(range(20)), "all are told, by the node without doors")
     members = (await ring.view(bare))["members"]
     mine = next(each for each in members if each["url"] is None)
-    assert mine["subscriptions"] and mine["accepted"] and mine["delivered"]
+    assert (mine["subscriptions"], mine["accepted"], mine["delivered"]) == (1, 20, 20)
+
+
+@pytest.mark.long
+async def test_two_nodes_are_cut_off_and_let_back(
+    ring: ProcessRing, http: HttpClient, sink: Sink, lines: Lines
+) -> None:
+    topics = 10
+    for _ in range(6):
+        await ring.begin_behind(lines)
+    await ring.settled()
+    for each in range(topics):
+        await subscribe(http, ring.at(each), sink.url(f"t{each}"), f"t{each}")
+    await subscribe(http, ring.at(0), sink.url("all"), "*//.")
+    names = [await ring.name_of(each) for each in ring.each]
+    publishers = Publishers(ring, http, topics, seed=2)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(publishers.run())
+        await wait_until(lambda: len(publishers.acknowledged) > 40, "some are published")
+        lines.cut(names[4:])
+        rest = [0, 1, 2, 3]
+        await ring.settled(rest)
+        before = len(publishers.acknowledged)
+        await wait_until(lambda: len(publishers.acknowledged) > before + 40, "those that are left go on")
+        for cut_off in (4, 5):
+            assert (await ring.view(ring.nodes[cut_off]))["standing"] == "alone"
+            said = notify(message('<n xmlns="">-1</n>', "t1"), message_id=f"urn:cut:{cut_off}")
+            answer = await http.request("POST", f"{ring.nodes[cut_off].url}/broker", *said)
+            assert answer.status >= 500, answer
+        lines.cut()
+        await ring.settled()
+        before = len(publishers.acknowledged)
+        await wait_until(lambda: len(publishers.acknowledged) > before + 40, "all of them go on")
+        publishers.stop()
+    await _told(sink, publishers, topics)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1])
+async def test_a_ring_tells_just_what_one_broker_tells(
+    ring: ProcessRing, http: HttpClient, start: Start, tmp_path: Path, seed: int
+) -> None:
+    """SUBSCRIPTIONS, MESSAGES and NODES make it as large as one likes."""
+    many, messages, nodes = (int(os.environ.get(*each)) for each in SIZES)
+    alone = start(tmp_path / "alone", IMPATIENT)
+    async with Sink().open() as one, Sink().open() as all_of_them:
+        await declare(http, alone)
+        await subscribe_all(http, [alone], one, seed, many)
+        await ring.grow(nodes)
+        await declare(http, ring.at(1))
+        await subscribe_all(http, ring.each, all_of_them, seed, many)
+        await asyncio.gather(publish_all(http, [alone], seed, messages), publish_all(http, ring.each, seed, messages))
+        await wait_until(lambda: len(one.received) > 0 and len(one.received) == len(all_of_them.received), "the same")
+        await until(lambda: _waiting(http, [alone, *ring.each]), lambda waiting: waiting == 0)
+        expected, found = told(one), told(all_of_them)
+        assert len(expected) > messages
+        assert found == expected
+
+
+async def _waiting(http: HttpClient, nodes: list[BrokerProcess]) -> int:
+    found = [(await get(http, f"{each.url}/api/status"))["delivery"] for each in nodes]
+    return sum(each["waiting"] + each["in_flight"] + each["behind"] for each in found)

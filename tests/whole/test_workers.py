@@ -12,11 +12,14 @@ from random import Random
 
 import msgspec
 import pytest
-from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe
-from tests.whole.crews import Crew, crew
+from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, until
+from tests.whole.crews import CALLERS, Crew, crew
+from tests.whole.people import basic, known
 from tests.whole.shell import command, document, run_to_end, wait_until
 from tests.whole.sink import Say, Sink
 from tests.whole.speech import message, notify
+
+from tocsin.model.access import Right
 
 pytestmark = pytest.mark.broker
 _NUMBER = re.compile(rb">([0-9]+)<")
@@ -167,6 +170,30 @@ async def pulled(workers: Crew, point: str, many: int) -> list[int]:
         assert page["items"], sorted(held)
         held += [int(_NUMBER.findall(msgspec.json.encode(each["event"]))[0]) for each in page["items"]]
     return held
+
+
+async def test_users_of_the_directory_are_those_of_each_worker(workers: Crew) -> None:
+    workers.data.mkdir()
+    known(workers.data, "desk", Right("manage"))
+    broker = workers.start(2, **{"access-on": "true"})
+
+    async def answers(url: str, name: str) -> int:
+        answer = await workers.caller.request("GET", f"{url}/api/status", basic(name))
+        return answer.status
+
+    async def all_answer(url: str, name: str) -> set[int]:
+        return {await answers(url, name) for _ in range(CALLERS)}
+
+    shown = await workers.caller.request("GET", f"{broker.url}/api/ring", basic("desk"))
+    urls = [each["url"] for each in document(shown.body)["members"]]
+    assert len(urls) == 2
+    for url in urls:
+        assert await all_answer(url, "desk") == {200}
+        assert await all_answer(url, "late") == {401}
+    known(workers.data, "late", Right("manage"))
+    for url in urls:
+        await until(lambda url=url: all_answer(url, "late"), lambda found: found == {200})  # type: ignore[misc]
+    assert broker.stop() == 0
 
 
 async def test_nothing_is_left_when_who_started_them_is_killed(workers: Crew) -> None:

@@ -47,10 +47,6 @@ class Directory:
         self.places = settings.places
         self.store = store = Store.open(self.places.database)
         stack.callback(store.close)
-        self.accounts = store  # with the users and the secrets
-        if self.places.accounts != self.places.database:
-            self.accounts = Store.open(self.places.accounts)
-            stack.callback(self.accounts.close)
         store.claim_engine(settings.engine)
         # Before readers see a change in the log they can ask for it in the store.
         self.log = Log.open(

@@ -2,15 +2,15 @@
 
 import random
 import time
-import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, cast
 
 import msgspec
 
 from tocsin.broker.caller import Caller
-from tocsin.broker.consumers.consumers import Consumers
+from tocsin.broker.consumers.consumers import SECRETS, Consumers
 from tocsin.broker.consumers.end_notices import EndNotices
 from tocsin.broker.dead_letters import DeadLetters, Remaker
 from tocsin.broker.declarations.declarations import Declarations
@@ -34,8 +34,10 @@ from tocsin.broker.pull_points.feeds import Feeding
 from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.replying import Replying
 from tocsin.broker.reply.views import Views
 from tocsin.broker.resource_properties import ResourceProperties
+from tocsin.broker.ring.commons import Table
 from tocsin.broker.ring.copies import Settled
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.ring import Means as RingMeans
@@ -46,7 +48,9 @@ from tocsin.broker.subscriptions.standing import Spread, StandingSubscriptions
 from tocsin.broker.subscriptions.subscriptions import Subscriptions
 from tocsin.broker.subscriptions.suspension import Suspension
 from tocsin.broker.subscriptions.synchronisation import Synchronisation
+from tocsin.broker.topics.known_registrations import KIND as REGISTRATIONS
 from tocsin.broker.topics.registrations import Registrations
+from tocsin.broker.topics.topic_space import KIND as TOPICS
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.broker.topics.topics import TopicCounts, Topics
 from tocsin.broker.tracing.tracing import Traces
@@ -56,26 +60,27 @@ from tocsin.broker.tree.tree import Tree
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.flow import Flow
 from tocsin.matching.index.combination import MANY as MANY_TERMS
-from tocsin.model.filters import Filter
-from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.identity import Instant
+from tocsin.model.names import Topic
+from tocsin.model.notification import Notification
+from tocsin.routing.ring.identifiers import identifier_of, is_named, named_at
 from tocsin.runtime.peers import Link, Way
 from tocsin.store.outbox import Outbox
 
 now = cast(Callable[[], Instant], time.time_ns)
-IsHome = Callable[[str], bool]
-Name = Callable[[tuple[Filter, ...], bool], SubscriptionId]
 
 
 class _Sending:
     """What is sent to consumers, and who they are. What the deliverer asks for is made after it, because all of that
     offers to it."""
 
-    def __init__(self, on: Foundation, spread: Spread, is_home: IsHome) -> None:
+    def __init__(self, on: Foundation, ring: Callable[[], Ring | None], named: Callable[[str], str]) -> None:
         settings, base_url, directory, network = on.settings, on.base_url, on.directory, on.network
         current = directory.store.past.subscriptions()
         self.key = key = world_key(settings.implicit.key_file, directory.store)
         link = Link(network.to_peers, key, now)
         way = Way(link, network.patience, settings.reply.longest)
+        elsewhere = lambda: None if (there := ring()) is None else there.views  # noqa: E731
         self.harvests = harvests = Harvests(
             base_url,
             directory.journal.node,
@@ -85,6 +90,9 @@ class _Sending:
             way,
             now,
             on.report,
+            named,
+            elsewhere,
+            lambda: None if (there := ring()) is None else there.view_copies,
         )
         self.deliverer = deliverer = Deliverer(
             network.http,
@@ -97,8 +105,9 @@ class _Sending:
             together=lambda subscription: consumers.together(subscription),
             max_latency=lambda subscription: consumers.max_latency(subscription),
             dress=lambda delivery: prove(key, delivery, now()) if delivery.to.node else consumers.dress(delivery),
-            heard=harvests.answered,
+            heard=lambda delivery, answer: replying.answered(delivery, answer),
         )
+        self.replying = replying = Replying(harvests, elsewhere)
         self.engine = engine = _engine(on, deliverer, harvests)
         suspended = [each.id for each in current if each.state == "suspended"]
         self.failures = FilterFailures(settings.limits.filter_failures, suspended)
@@ -106,18 +115,18 @@ class _Sending:
             engine, deliverer, directory.outcomes, self.failures, settings.delivery, harvests
         )
         self.notices = EndNotices(deliverer)
+        spread: Spread = lambda each: None if (there := ring()) is None else there.spread(each)  # noqa: E731
         self.standing = StandingSubscriptions(directory.journal, current, self.notices, base_url, now, spread)
         self.consumers = consumers = Consumers(
             settings,
             base_url,
             directory.store,
-            directory.accounts.secrets,
             self.standing,
             network.http,
             deliverer,
             now,
             on.report,
-            is_home,
+            lambda *what: _shared(ring(), *what),
         )
 
 
@@ -129,9 +138,12 @@ def _ring_settings(settings: Settings, name: str) -> RingSettings:
     return msgspec.structs.replace(asked, site=worker.first or name)
 
 
-def _settled(engine: EmbeddedEngine) -> Settled:
+def _settled(engine: EmbeddedEngine, mailboxes: Mailboxes) -> Settled:
+    """What lies in a pull point is done with when it is handed out."""
     matched_to, lanes = engine.progress()
-    return Settled(matched_to, {str(name): place for name, place in lanes.items()})
+    pulled_to, points = mailboxes.progress()
+    of_ring = {name: place for name, place in points.items() if is_named(name)}
+    return Settled(min(matched_to, pulled_to), {str(name): place for name, place in lanes.items()} | of_ring)
 
 
 def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> EmbeddedEngine | OutboxEngine:
@@ -146,13 +158,27 @@ def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> Embedde
     return OutboxEngine(store, outbox, deliverer, lifetime, None if sharing is None else sharing.forwarding, harvests)
 
 
+async def _current(ring: Ring | None, topic: Topic, own: bool) -> list[Notification]:
+    return [] if ring is None else await ring.elsewhere.current(topic, own)
+
+
+async def _shared(ring: Ring | None, kind: str, name: str, value: bytes | None) -> None:
+    if ring is not None:
+        await ring.commons.spread(kind, name, value)
+
+
+async def _topics(ring: Ring | None) -> Iterable[str]:
+    return () if ring is None else await ring.elsewhere.topics()
+
+
 class _Subscribing:
     """What can be asked for, who asked for it, and what is kept for those who fetch it."""
 
-    def __init__(self, on: Foundation, sending: _Sending, name: Name, is_home: IsHome, declare: Declare) -> None:
+    def __init__(self, on: Foundation, sending: _Sending, ring: Callable[[], Ring | None]) -> None:
         settings, base_url, store, journal = on.settings, on.base_url, on.directory.store, on.directory.journal
         standing, settlement, notices = sending.standing, sending.settlement, sending.notices
         known = store.past.catalogue()
+        declare: Declare = lambda what: None if (there := ring()) is None else there.declare(what)  # noqa: E731
         self.declarations = declarations = Declarations(journal, known, standing, now, on.report, declare)
         failing = (settlement.unjudged, settlement.unwritten, sending.failures.delivered)
         feeding = Feeding(base_url, on.judges, *failing)
@@ -160,7 +186,9 @@ class _Subscribing:
         self.suspension = suspension = Suspension(standing, notices, mailboxes, base_url, now)
         unknown = settings.meaning.unknown_properties
         self.semantics = Semantics(declarations, standing, suspension, on.report, unknown_properties=unknown)
-        self.topic_space = TopicSpace(store.topic_namespaces, fixed=settings.topics.fixed)
+        self.topic_space = TopicSpace(
+            store.topic_namespaces, fixed=settings.topics.fixed, spread=lambda *what: _shared(ring(), *what)
+        )
         self.subscriptions = Subscriptions(
             journal,
             standing,
@@ -174,11 +202,14 @@ class _Subscribing:
             consumers=sending.consumers,
             mailboxes=mailboxes,
             settlement=settlement,
-            name=name,
-            is_home=is_home,
+            ring=ring,
         )
-        self.pull_points = PullPoints(self.subscriptions, standing, mailboxes, settings.limits.pull_idle, now)
-        self.current_messages = current = CurrentMessages(store.current_messages, on.directory.reader.end())
+        elsewhere = lambda: None if (there := ring()) is None else there.elsewhere  # noqa: E731
+        idle = settings.limits.pull_idle
+        self.pull_points = PullPoints(self.subscriptions, standing, mailboxes, idle, now, elsewhere)
+        self.current_messages = current = CurrentMessages(
+            store.current_messages, on.directory.reader.end(), lambda *asked: _current(ring(), *asked)
+        )
         self.synchronisation = Synchronisation(
             standing, current, mailboxes, settlement, notices, declarations, on.judges, base_url
         )
@@ -194,26 +225,16 @@ class Node:
         ring: Ring | None = None
         self.settings, self.base_url, self.judges = settings, base_url, judges = on.settings, on.base_url, on.judges
         self.store, self.journal = store, journal = on.directory.store, on.directory.journal
-        self.users = on.directory.accounts.users
         reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
 
-        sending = _Sending(
-            on,
-            lambda each: None if ring is None else ring.spread(each),
-            lambda name: ring is None or ring.is_home(name),
-        )
+        named = str if port is None else partial(named_at, identifier_of(port.name))
+        sending = _Sending(on, lambda: ring, named)
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
-        self.harvests = sending.harvests
+        self.harvests, self.replying = sending.harvests, sending.replying
         self.views = Views(self.harvests)
 
-        asked = _Subscribing(
-            on,
-            sending,
-            lambda *about: SubscriptionId(uuid.uuid4().hex) if ring is None else ring.name(*about),
-            lambda name: ring is None or ring.is_home(name),
-            lambda what: None if ring is None else ring.declare(what),
-        )
+        asked = _Subscribing(on, sending, lambda: ring)
         self.declarations, self.semantics, self.suspension = asked.declarations, asked.semantics, asked.suspension
         self.subscriptions, self.mailboxes = subscriptions, mailboxes = asked.subscriptions, asked.mailboxes
         self.pull_points, self.synchronisation = asked.pull_points, asked.synchronisation
@@ -233,8 +254,19 @@ class Node:
             relay=lambda *what: None if ring is None else ring.relay(*what),
         )
         self.topic_counts = TopicCounts(store)
-        self.topics = Topics(asked.topic_space, self.topic_counts, standing)
-        self.registrations = Registrations(store, network.guard, base_url, now, network.http, standing, on.report)
+        self._commons: dict[str, Table] = {SECRETS: self.consumers.common_secrets, TOPICS: asked.topic_space}
+        self.topics = Topics(asked.topic_space, self.topic_counts, standing, lambda: _topics(ring))
+        self.registrations = Registrations(
+            store,
+            network.guard,
+            base_url,
+            now,
+            network.http,
+            standing,
+            on.report,
+            lambda: None if ring is None else ring.publishers,
+        )
+        self._commons[REGISTRATIONS] = self.registrations
         self.properties = ResourceProperties(
             store,
             base_url,
@@ -258,7 +290,17 @@ class Node:
         )
         host = Host(base_url, settings.limits.body_bytes, now, publishing, subscriptions, standing)
         world_changed = self.declarations.world_changed
-        means = Means(store, network.to_peers, sending.key, network.patience, on.report, world_changed, self.harvests)
+        means = Means(
+            store,
+            network.to_peers,
+            sending.key,
+            network.patience,
+            on.report,
+            world_changed,
+            self.harvests,
+            lambda: None if ring is None else ring.notifying(),
+            lambda *what: None if ring is None else ring.change_world(*what),
+        )
         self.implicit = implicit = Implicit(host, settings.implicit, means)
         ways = Ways(
             base_url,
@@ -303,14 +345,22 @@ class Node:
             self.standing,
             self.declarations,
             self.publishing,
+            self.harvests,
+            self.replying,
             self.deliverer,
             self.mailboxes,
+            self.pull_points,
+            self.current_messages,
+            self.topic_counts,
+            self.registrations,
+            self._commons,
             self.judges.aside,
-            lambda: _settled(engine),
+            lambda: _settled(engine, self.mailboxes),
             lambda: (sum(self.publishing.accepted.values()), sum(settlement.delivered.values())),
             now,
             on.report,
             self.journal,
+            self.implicit,
         )
         ring = Ring(port, means)
         on.network.schemes["ring"] = ring
@@ -349,7 +399,7 @@ class Node:
             "node": self.journal.node,
             "engine": self.settings.engine,
             "offset": self.journal.log.durable,
-            "subscriptions": len(self.standing.by_id) - len(self.standing.neighbours),
+            "subscriptions": self._count_subscriptions(),
             "accepted": dict(self.publishing.accepted),
             "repeated": self.publishing.repeated,
             "matched": self.engine.matched,
@@ -358,6 +408,13 @@ class Node:
             "dead_letters": self.store.count_dead_letters(),
             "implicit": self.implicit.figures(),
         }
+
+    def _count_subscriptions(self) -> int:
+        """In a ring those that are at home here, so that each is counted once."""
+        if self.ring is not None and self.ring.has_others:
+            is_home = self.ring.homes()
+            return sum(is_home(each) for each in self.standing.by_id.values()) - len(self.standing.neighbours)
+        return len(self.standing.by_id) - len(self.standing.neighbours)
 
     def delivered_by_dialect(self) -> dict[str, int]:
         found: Counter[str] = Counter()

@@ -34,11 +34,11 @@ class ResourceProperties:
         self._topics, self._registrations = topics, registrations
         self._subscriptions, self._declarations = subscriptions, declarations
 
-    def get(self, caller: Caller, resource: str, asked: Sequence[QName]) -> tuple[bytes, ...]:
+    async def get(self, caller: Caller, resource: str, asked: Sequence[QName]) -> tuple[bytes, ...]:
         """As elements: of a subscription or a registration by its id, of the broker with none."""
         now = self._now()
         if not resource:
-            facts = Facts(self._topics.topic_set(caller), self._topics.fixed)
+            facts = Facts(await self._topics.topic_set(caller), self._topics.fixed)
             return draft_properties.all_broker_properties(facts, asked)
         if self._registrations.has(resource):
             registration = self._registrations.get(caller, resource)

@@ -194,7 +194,7 @@ class PipelineSettings(Struct, frozen=True):
 
 class Worker(Struct, frozen=True):
     """One of several nodes behind one port, that were started as one: said by who starts them, and no setting. `home`
-    is the data directory of the first, whose users and secrets are those of all; `first` its name. `name` is for one
+    is the data directory of the first, whose users are those of all; `first` its name. `name` is for one
     that has none yet. They prove themselves to each other by the `key`, if there is no other. One that is `leaving`
     gives the rest what it has."""
 
@@ -226,7 +226,7 @@ class Settings(Struct, frozen=True):
     reply: ReplySettings = ReplySettings()
     tree: TreeSettings = TreeSettings()
     ring: RingSettings = RingSettings()
-    workers: Annotated[int | None, optional(whole(1))] = None
+    workers: Annotated[int, whole(1)] = 1
     origins: Mapping[str, str] = field(default_factory=dict)
     worker: Worker | None = None
 

@@ -18,7 +18,7 @@ from tocsin.cli.values import read_plainly
 
 PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "Run": {
-        "serve": ("run", "A broker on all cores, without a JVM: it matches by itself."),
+        "serve": ("run", "A broker without a JVM: it matches by itself."),
         "up": ("run", "The platform: a broker, and the data pipeline on Spark."),
     },
     "Publish and subscribe": {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tocsin.cli.options import DEFAULT_BROKER, Json
-from tocsin.cli.output import WRONG_USE, Output, fail
+from tocsin.cli.output import WRONG_USE, Output, fail, say
 from tocsin.mediation.dialects import NAMES
 
 if TYPE_CHECKING:
@@ -88,7 +88,10 @@ class Connection:
         if "client" not in taken:
             return await command(**given)
         async with Client(self.broker, self.dialect, **self.access()) as client:
-            return await command(client=client, **given)
+            answered = await command(client=client, **given)
+            if client.missing:
+                say(f"{', '.join(client.missing)} did not answer: what only they know is not in this")
+            return answered
 
     def hint(self, error: Exception) -> str:
         from tocsin.client.errors import ClientError, Unreachable

@@ -117,6 +117,8 @@ def _not_begun(protocol: str, root: str) -> str:
     if protocol == "cin":
         where = "the node that implicit.history names, or else the one that keeps the world"
         return f"{root} waits for the central history to answer, at {where}"
+    if protocol == "dht-cin":
+        return f"{root} waits for the history of the message to answer, at the node that has the key of its id"
     return f"{root} has not passed it on yet"
 
 

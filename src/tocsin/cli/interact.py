@@ -103,7 +103,7 @@ async def tell(
     data: Data = "null",
     *,
     by: By,
-    protocol: Annotated[str, typer.Option(help="Of push-1:n-implicit: bin, cin, din, hin or hin-din.")] = "",
+    protocol: Annotated[str, typer.Option(help="Of push-1:n-implicit: bin, cin, din, hin, dht-cin or hin-din.")] = "",
     media_type: MediaType = JSON,
 ) -> Output:
     """Tell as a producer, by a push pattern."""

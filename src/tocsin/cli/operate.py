@@ -97,14 +97,14 @@ def _counts(each: TopicDocument) -> str:
 @asking(application.command, "tocsin dead-letters --redrive 17")
 async def dead_letters(
     client: "Client",
-    redrive: Annotated[list[int] | None, typer.Option(help="Try this one again; may be repeated.", min=1)] = None,
+    redrive: Annotated[list[str] | None, typer.Option(help="Try this one again; may be repeated.")] = None,
     redrive_all: Annotated[bool, typer.Option("--redrive-all", help="Try all of them again.")] = False,
     subscription: Annotated[str, typer.Option(help="Only those of this subscription.")] = "",
     limit: Limit = 100,
 ) -> Output:
     """List the dead letters of a broker, or try them again."""
     if redrive or redrive_all:
-        return await _redrive(client, None if redrive_all else sorted(set(redrive or ())))
+        return await _redrive(client, None if redrive_all else list(dict.fromkeys(map(_letter, redrive or ()))))
     found = await client.dead_letters.list(subscription=subscription, limit=limit)
     if not found.items:
         return Output(found, "there are no dead letters")
@@ -117,7 +117,15 @@ async def dead_letters(
     return Output(found, lambda: show_list(drawn, _lines(found.items)), *([more] if found.next is not None else ()))
 
 
-async def _redrive(client: "Client", ids: Sequence[int] | None) -> Output:
+def _letter(text: str) -> int | str:
+    """A number; in a ring with the node at which it is."""
+    number, at, node = text.partition("@")
+    if not number.isdecimal() or not 0 < int(number) < 2**63 or bool(at) != bool(node):
+        fail(f"{text!r} is no dead letter: `tocsin dead-letters` lists them with their ids", WRONG_USE)
+    return text if node else int(number)
+
+
+async def _redrive(client: "Client", ids: Sequence[int | str] | None) -> Output:
     if unknown := [str(each) for each in ids or () if not await _is_there(client, each)]:
         fail(f"there is no dead letter {', '.join(unknown)}, and none is tried again; `tocsin dead-letters` lists them")
     count = await client.dead_letters.redrive(ids)
@@ -127,8 +135,9 @@ async def _redrive(client: "Client", ids: Sequence[int] | None) -> Output:
     return Output({"redriven": count}, words)
 
 
-async def _is_there(client: "Client", name: int) -> bool:
-    found = (await client.dead_letters.list(limit=1, after=name - 1)).items
+async def _is_there(client: "Client", name: int | str) -> bool:
+    number, at, node = str(name).partition("@")
+    found = (await client.dead_letters.list(limit=1, after=f"{int(number) - 1}{at}{node}")).items
     return bool(found) and found[0].id == name
 
 

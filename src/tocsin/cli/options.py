@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
 Config = Annotated[Path | None, typer.Option(help="The configuration file; tocsin.toml here if there is one.")]
 Data = Annotated[Path | None, typer.Option(help="Where the log, the store and the tables are kept.")]
+Directories = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="DIR",
+        help="Where the log, the store and the tables are kept; again for each node that is read besides.",
+    ),
+]
 Port = Annotated[int | None, typer.Option(help="Where to listen.")]
 Setting = Annotated[
     list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any setting, e.g. delivery-attempts=3.")

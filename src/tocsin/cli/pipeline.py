@@ -17,6 +17,7 @@ from tocsin.cli.output import WRONG_USE, Output, console, counted, fail, give, s
 if TYPE_CHECKING:
     from tocsin.pipeline.learn import Learned
     from tocsin.pipeline.learning import Proposal
+    from tocsin.pipeline.replay import ReplaySettings
     from tocsin.pipeline.session import SparkSettings
     from tocsin.pipeline.tables.storage import Storage
     from tocsin.store.shared.address import SharedLog
@@ -43,7 +44,7 @@ Ui = Annotated[bool, typer.Option("--ui", help="With Spark's own pages, on port 
 
 @application.command(epilog="Example: tocsin pipeline run --data ./data --once")
 def run(
-    data: options.Data = None,
+    data: options.Directories = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -58,8 +59,11 @@ def run(
     config: options.Config = None,
     json: options.Json = False,
 ) -> None:
-    """Keep the tables, and with the Spark engine the outbox, up with the log, until stopped."""
-    folder = _ready(data, config)
+    """Keep the tables, and with the Spark engine the outbox, up with the log, until stopped.
+
+    With several --data the logs of several nodes, whose engine is embedded; the tables are in the first.
+    """
+    folder, others = _directories(data, config)
     from tocsin.broker.quantities import duration
     from tocsin.pipeline.errors import PipelineError
     from tocsin.pipeline.run import RunSettings
@@ -69,14 +73,14 @@ def run(
     try:
         spark, shared = _spark(master, conf, ui, remote), _shared_log(log, config)
         storage, pause = _storage(folder, tables, tables_option, config), duration(interval)
-        run_job(RunSettings(folder, spark, None, rows, pause, parent, once, storage, shared=shared))
+        run_job(RunSettings(folder, spark, None, rows, pause, parent, once, storage, shared=shared, others=others))
     except PipelineError as problem:
         fail(str(problem))
 
 
 @application.command(epilog="Example: tocsin pipeline replay --data ./data --from 0 --current")
 def replay(
-    data: options.Data = None,
+    data: options.Directories = None,
     start: Annotated[
         str | None, typer.Option("--from", metavar="OFFSET|TIME", help="The first record; by default the first kept.")
     ] = None,
@@ -109,14 +113,12 @@ def replay(
     json: options.Json = False,
 ) -> None:
     """Match a range of the log again as a batch: what would be delivered, and to whom."""
-    folder = _ready(data, config)
-    from tocsin.cli.mend import run_mend
+    folder, others = _directories(data, config)
+    from tocsin.cli.mend import mend_settings, run_mend
     from tocsin.cli.progress import spark_bar
     from tocsin.cli.replay import run_shared_replay, show_replayed
     from tocsin.pipeline.errors import PipelineError
-    from tocsin.pipeline.mend import MendSettings
-    from tocsin.pipeline.ranges import end_of
-    from tocsin.pipeline.replay import ReplaySettings, offset_named
+    from tocsin.pipeline.replay import ReplaySettings, replay_nodes
     from tocsin.pipeline.replay import replay as replay_job
     from tocsin.store.errors import StoreError
 
@@ -127,17 +129,18 @@ def replay(
         ReplaySettings(folder, None, None, deliver, None, again, diff, spark, storage),
         _shared_log(log, config),
     )
+    if others and (shared is not None or any((text or "").isdecimal() for text in (start, stop, as_of))):
+        fail("several nodes are replayed between times: each counts its records by itself", WRONG_USE)
     try:
         if shared is not None:
             found = run_shared_replay(asked, shared, (start, stop, as_of), current=current)
         else:
-            first, last, then = (text if text is None else offset_named(folder, text) for text in (start, stop, as_of))
-            asked = replace(asked, start=first, stop=last, as_of=end_of(folder) if current else then)
+            nodes = [_node_asked(asked, each, (start, stop, as_of), current) for each in (folder, *others)]
             if quarantine:
-                run_mend(MendSettings(folder, first, last, deliver, asked.as_of, spark, storage), json=json)
+                run_mend([mend_settings(each) for each in nodes], json=json)
                 return
             with spark_bar("matching") as bar:
-                found = replay_job(asked, bar.tell)
+                found = replay_nodes(nodes, bar.tell) if others else replay_job(nodes[0], bar.tell)
     except (PipelineError, StoreError) as problem:
         fail(str(problem))
     give(found) if json else show_replayed(found)
@@ -190,7 +193,7 @@ def simulate(
     sample: Annotated[int, typer.Option(help="So many services publish, drawn by --seed.", min=0)] = 0,
     seed: Annotated[int, typer.Option(help="Another one draws others.")] = 1,
     publications: Annotated[str | None, typer.Option(help="A table of what is published: root, topic.")] = None,
-    protocol: Annotated[str, typer.Option(help="bin, cin, din, hin or hin-din; all compares them.")] = "all",
+    protocol: Annotated[str, typer.Option(help="bin, cin, din, hin, dht-cin or hin-din; all compares them.")] = "all",
     limit: Annotated[int, typer.Option(help="Passes of one notifier at most, by BIN and HIN.", min=1, max=1_000)] = 16,
     inherit: Annotated[
         list[str] | None, typer.Option(help="topics, categories: edges hold for those below theirs too.")
@@ -227,7 +230,7 @@ def simulate(
 
 @application.command(epilog="Example: tocsin pipeline report --data ./data --out ./report")
 def report(
-    data: options.Data = None,
+    data: options.Directories = None,
     tables: Tables = None,
     tables_option: TablesOption = None,
     start: Annotated[
@@ -244,7 +247,7 @@ def report(
     json: options.Json = False,
 ) -> None:
     """Report on the tables: rates, fan-out, latencies, repetitions, dead letters, and what subscriptions cost."""
-    folder = _ready(data, config)
+    folder, _ = _directories(data, config)
     from tocsin.cli.report import run_report
 
     storage = _storage(folder, tables, tables_option, config)
@@ -253,7 +256,7 @@ def report(
 
 @application.command(epilog="Example: tocsin pipeline status --data ./data")
 def status(
-    data: options.Data = None,
+    data: options.Directories = None,
     tables: Tables = None,
     tables_option: TablesOption = None,
     config: options.Config = None,
@@ -264,11 +267,11 @@ def status(
 
     if not has_spark():
         fail(NO_SPARK, WRONG_USE)
-    from tocsin.cli.replay import show_counts
+    from tocsin.cli.replay import show_counts, show_nodes
     from tocsin.pipeline.errors import PipelineError
     from tocsin.pipeline.status import status as status_of
 
-    folder = options.settings_of(data=data, config=config).data
+    folder = options.settings_of(data=data[0] if data else None, config=config).data
     try:
         found = status_of(folder, _storage(folder, tables, tables_option, config))
     except PipelineError as problem:
@@ -277,6 +280,8 @@ def status(
         give(found)
         return
     show_counts("rows", found.tables, "table")
+    if found.nodes:
+        show_nodes(found.nodes)
     lag = ", ".join(f"{name} {behind:,}" for name, behind in found.lag.items())
     say(f"{found.batches:,} batches of {found.rows:,} records, {found.deliveries:,} deliveries; behind: {lag}")
     if any(found.lag.values()):
@@ -366,6 +371,25 @@ def _ready(data: Path | None, config: Path | None) -> Path:
     """The data directory, when there is a JVM to work on it."""
     _need_spark()
     return options.settings_of(data=data, config=config).data
+
+
+def _directories(data: list[Path] | None, config: Path | None) -> tuple[Path, tuple[Path, ...]]:
+    """The first, and those of the nodes that are read besides."""
+    named = data or []
+    return _ready(named[0] if named else None, config), tuple(named[1:])
+
+
+def _node_asked(
+    asked: "ReplaySettings", data: Path, words: tuple[str | None, str | None, str | None], current: bool
+) -> "ReplaySettings":
+    """What is asked for, of one node: times are other records in each log."""
+    from tocsin.pipeline.ranges import end_of
+    from tocsin.pipeline.replay import offset_named
+
+    start, stop, then = (None if text is None else offset_named(data, text) for text in words)
+    home = None if data == asked.data else asked.data
+    as_of = end_of(data) if current else then
+    return replace(asked, data=data, start=start, stop=stop, as_of=as_of, home=home)
 
 
 def _shared_log(log: str | None, config: Path | None) -> "SharedLog | None":

@@ -10,6 +10,7 @@ from tocsin.mediation.times import instant
 from tocsin.model.refusal import Refusal
 from tocsin.pipeline.replay import Replayed, ReplaySettings
 from tocsin.pipeline.shared.replay import SharedReplay, replay_shared
+from tocsin.pipeline.status import NodeStatus
 from tocsin.store.shared.address import SharedLog
 
 
@@ -34,7 +35,12 @@ def run_shared_replay(
 
 
 def show_replayed(found: Replayed) -> None:
-    say(f"offsets {found.start:,} to {found.stop:,}: {found.records:,} records, {found.notifications:,} notifications")
+    for name, each in (found.nodes or {"": found}).items():
+        where = f"{name}, " if name else ""
+        say(
+            f"{where}offsets {each.start:,} to {each.stop:,}: {each.records:,} records,"
+            f" {each.notifications:,} notifications"
+        )
     show_counts("matches", found.by_subscription, "subscription")
     if found.diff is not None:
         for title, side in (
@@ -50,6 +56,15 @@ def show_replayed(found: Replayed) -> None:
         say(f"{found.deliveries:,} are in the outbox and will be sent")
     else:
         say("this replay was delivered before; --again 1 does it once more")
+
+
+def show_nodes(nodes: Mapping[str, NodeStatus]) -> None:
+    drawn = Table("node", "log", "outcomes", "behind", "data")
+    for name, each in nodes.items():
+        behind = f"{sum(each.lag.values()):,}"
+        where = each.data or "named no more, or not there"
+        drawn.add_row(name, f"{each.end['log']:,}", f"{each.end['outcomes']:,}", behind, where)
+    console().print(drawn)
 
 
 def show_counts(title: str, counts: Mapping[str, int], name: str) -> None:

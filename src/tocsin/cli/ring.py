@@ -57,6 +57,7 @@ def _words(found: RingDocument) -> Iterator[str]:
     if found.standing == "alone":
         yield "this node does not reach the most of its ring: it acknowledges nothing until it does"
     shares = [each.subscriptions for each in found.members if each.subscriptions is not None]
-    if len(shares) > 1 and sum(shares):
-        most = max(shares) / (sum(shares) / len(shares))
+    total = sum(shares)
+    if len(shares) > 1 and total:
+        most = max(shares) * len(shares) / total
         yield f"roster {found.roster}; the most loaded has {most:.1f} times the mean of subscriptions"

@@ -29,11 +29,11 @@ def serve(
     join: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Any node of the ring that it joins.")] = None,
     role: Annotated[str | None, typer.Option(help="broker, or dht: without doors, it stores, matches, relays.")] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes behind one port, that act as one; one for each core.")
+        int | None, typer.Option(min=1, help="Processes behind one port, that act as one, such as one for each core.")
     ] = None,
     json: options.Json = False,
 ) -> None:
-    """A broker on all cores, without a JVM: it matches by itself. Others join it with --join HOST:PORT, and all of them
+    """A broker without a JVM: it matches by itself. Others join it with --join HOST:PORT, and all of them
     are one broker. With --log it shares the work with others and with Spark; with --parent it is a node of a tree, and
     a subscription at one receives what is published at any other."""
     import uvloop
@@ -58,13 +58,11 @@ def _workers(settings: "Settings") -> int:
     several."""
     from tocsin.platform.names import former
 
-    asked, why = settings.workers, _alone(settings)
+    many, why = settings.workers, _alone(settings)
     if why is not None:
-        if asked is not None and asked > 1:
-            say(f"{why}: one worker is started, not {asked}")
+        if many > 1:
+            say(f"{why}: one worker is started, not {many}")
         return 0
-    is_of_others = settings.implicit.key_file is not None and settings.ring.join is None  # a world, or a tree's root
-    many = asked or (1 if is_of_others else len(os.sched_getaffinity(0)))
     return many if many > 1 or former(settings.data) else 0
 
 

@@ -102,9 +102,10 @@ def _lines(items: Sequence[SubscriptionDocument]) -> Iterator[tuple[Text, Text]]
     for each in items:
         counts = ((getattr(each, name), title.removesuffix("s"), title) for name, title in COUNTERS.items())
         told = "".join(f"  {counted(*count)}" for count in counts if count[0])
-        head = Text.assemble((each.id, "bold"), "  ", _state(each), f"  {each.dialect}{told}")
+        head = Text.assemble((each.id, "bold"), "  ", _state(each), told)
         until = f"until {whole_seconds(each.expires)}" if each.expires else "never expires"
-        yield head, Text("  ".join((_consumer(each), _filters(each), until)), overflow="fold") + _because(each)
+        said = "  ".join((each.dialect, _consumer(each), _filters(each), until))
+        yield head, Text(said, overflow="fold") + _because(each)
 
 
 def _state(each: SubscriptionDocument) -> Text:

@@ -1,8 +1,9 @@
 """`trace`: who was told of a notification, who was not, and why."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from msgspec import UNSET
 from msgspec.structs import replace
 from rich.text import Text
 from rich.tree import Tree
@@ -64,9 +65,8 @@ async def _whole(client: "Client", found: TraceDocument, every: bool, limit: int
         left = limit - len(found.items)
         if found.next is None or left <= 0:
             break
-        page = await client.traces.get(
-            offset=at.offset, index=at.index, every=every, after=found.next, limit=min(left, PAGE)
-        )
+        place: dict[str, Any] = {"offset": at.offset, "index": at.index} if at.node is UNSET else {"message": at.id}
+        page = await client.traces.get(**place, every=every, after=found.next, limit=min(left, PAGE))
         found = replace(page, items=found.items + page.items)
     return found
 
@@ -100,7 +100,8 @@ def tree_of(found: TraceDocument, every: bool) -> Tree:
         parts.append(f"number {notification.index} of {notification.of} in its record")
     tree.add(Text(", ".join(parts), style="dim"))
     for each in found.items:
-        shown = Text.assemble((each.subscription, "bold"), f"  {each.consumer or 'pull point'}")
+        at = "" if each.node is UNSET else f"  at {each.node}"
+        shown = Text.assemble((each.subscription, "bold"), f"  {each.consumer or 'pull point'}{at}")
         _grow(tree.add(_headed(each, shown)), each, each.wanted is not True)
     if not found.items:
         hint = "" if every else "; --all tells why not, for each"
@@ -109,6 +110,8 @@ def tree_of(found: TraceDocument, every: bool) -> Tree:
 
 
 def _from(notification: TracedDocument) -> str:
+    if notification.node is not UNSET and notification.path:
+        return f"from {' by '.join(notification.path)} to {notification.node}"
     return f"at {notification.door}" if notification.by is None else f"from the node {notification.by}"
 
 

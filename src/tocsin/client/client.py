@@ -77,6 +77,11 @@ class AnyClient(Resources[Way]):
         if rules.is_soap:
             self._binding = SoapBinding(connection, rules, soap, endpoint)
 
+    @property
+    def missing(self) -> Sequence[str]:
+        """Nodes of a ring that did not answer when something was asked of all, so far."""
+        return list(self._connection.missing)
+
     async def _publish(
         self,
         payload: bytes,

@@ -22,6 +22,7 @@ from tocsin.wire.tls import BadTrust, Trust
 
 LONGEST_ANSWER = 64 << 20  # pages of the API are longer than what a consumer may answer
 _NONCE_BYTES = 16
+_MISSING = "tocsin-missing"
 _QUIET_SECONDS = 60.0  # without a word from a stream, which says that it is alive four times as often
 
 
@@ -72,6 +73,7 @@ class Connection:
         self.broker, self._credentials = broker.rstrip("/"), Credentials(*shown, digest=access.get("digest", False))
         self._trust = trust_of(access.get("ca_file"), access.get("client_cert"), access.get("client_key"))
         self._http, self._own = http, http is None
+        self.missing: dict[str, None] = {}  # nodes of a ring whose part was not in an answer
         try:
             self._trust.check()
         except BadTrust as problem:
@@ -83,7 +85,11 @@ class Connection:
             self._http = None
 
     async def request(self, method: str, url: str, headers: Pairs = (), body: bytes = b"") -> Answer:
-        return checked(await self._client().request(method, url, headers + self._credentials.headers(), body))
+        answer = checked(await self._client().request(method, url, headers + self._credentials.headers(), body))
+        self.missing |= {
+            each: None for name, said in answer.headers if name.lower() == _MISSING for each in said.split(", ")
+        }
+        return answer
 
     async def request_elsewhere(self, method: str, url: str, headers: Pairs = (), body: bytes = b"") -> Answer:
         """At an address that somebody told us: nobody there is shown who we are."""

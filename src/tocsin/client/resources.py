@@ -296,16 +296,16 @@ class DeadLetters(Resource[Way]):
     """What could not be delivered."""
 
     @call
-    async def list(self, *, subscription: str = "", after: int = 0, limit: int = 100) -> Page[DeadLetterDocument]:
+    async def list(self, *, subscription: str = "", after: int | str = 0, limit: int = 100) -> Page[DeadLetterDocument]:
         """`next` is what `after` must be for more; None when there are no more."""
         path = with_query(DEAD_LETTERS, subscription=subscription, after=after, limit=limit)
         return await self._ask(Page[DeadLetterDocument], "GET", path)
 
     @call
-    async def redrive(self, ids: Sequence[int] | None = None) -> int:
+    async def redrive(self, ids: Sequence[int | str] | None = None) -> int:
         """Tries these again, or all; how many there were."""
         request = RedriveRequest(None if ids is None else [*ids])
-        return (await self._ask(dict[str, int], "POST", f"{DEAD_LETTERS}/redrive", request))["redriven"]
+        return int((await self._ask(dict[str, Any], "POST", f"{DEAD_LETTERS}/redrive", request))["redriven"])
 
 
 class Secrets(Resource[Way]):

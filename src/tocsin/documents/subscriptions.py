@@ -26,10 +26,12 @@ TOGETHER = 100  # at most, in a batch
 
 
 class Page(Struct, Generic[Item], frozen=True):
-    """`next` is what `after` must be for the next page; null on the last."""
+    """`next` is what `after` must be for the next page; null on the last. `missing` are the nodes of a ring that did
+    not answer, where there are some: what they have is not among the items."""
 
     items: list[Item]
     next: str | None
+    missing: list[str] | UnsetType = UNSET
 
 
 class StartRequest(Struct, frozen=True, forbid_unknown_fields=True):
@@ -142,10 +144,15 @@ class RenewRequest(Struct, frozen=True, forbid_unknown_fields=True):
         return Renew(subscription, expires, Form(cloudevents.NAME))
 
 
-class RedriveRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """All dead letters without `ids`."""
+LetterNumber = Annotated[int, Meta(ge=1, le=2**63 - 1)]
+LetterName = Annotated[str, Meta(pattern=r"^[0-9]{1,18}@.{1,200}$")]
+LetterId = LetterNumber | LetterName
 
-    ids: list[Annotated[int, Meta(ge=1, le=2**63 - 1)]] | None = None
+
+class RedriveRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """All dead letters without `ids`, which are as they are listed."""
+
+    ids: list[LetterId] | None = None
 
 
 class SubscriptionDocument(Struct, frozen=True):
@@ -204,7 +211,9 @@ def _asked(filters: tuple[Filter, ...]) -> list[dict[str, Any]] | UnsetType:
 
 
 class DeadLetterDocument(Struct, frozen=True):
-    id: int
+    """In a ring of several nodes `id` says at which it is: 17@node-1f2e3d4c."""
+
+    id: int | str
     notification: str
     subscription: str
     consumer: str
@@ -215,7 +224,7 @@ class DeadLetterDocument(Struct, frozen=True):
     state: str
 
     @classmethod
-    def of(cls, letter: Any) -> "DeadLetterDocument":
-        delivery = letter.delivery
+    def of(cls, letter: Any, node: str = "") -> "DeadLetterDocument":
+        delivery, id = letter.delivery, f"{letter.id}@{node}" if node else letter.id
         when, consumer = times.timestamp(letter.when), delivery.to.address
-        return filled(cls, letter, delivery.match, delivery.at, when=when, consumer=consumer)
+        return filled(cls, letter, delivery.match, delivery.at, id=id, when=when, consumer=consumer)

@@ -1,6 +1,6 @@
 """The JSON documents of a trace."""
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from tocsin.documents import filled
 from tocsin.flow.traces import Account, Accounts, Logged, Newest, Outcome
@@ -18,7 +18,8 @@ LONGEST = 500  # characters, of what was asked and of the reason
 
 class TracedDocument(Struct, frozen=True):
     """A notification as the log has it: number `index` of the `of` that came in its record. `by` is the node that
-    passed it on in a tree, null for what was published here."""
+    passed it on in a tree or a ring, null for what was published here. In a ring `node` is the one in whose log it is,
+    which matched it; it was published at `origin`, and passed on by those of the `path`."""
 
     id: str
     cause: str
@@ -35,10 +36,14 @@ class TracedDocument(Struct, frozen=True):
     media_type: str
     bytes: int
     by: str | None = None
+    node: str | UnsetType = UNSET
+    origin: str | UnsetType = UNSET
+    path: list[str] | UnsetType = UNSET
 
     @classmethod
-    def of_logged(cls, logged: Logged) -> "TracedDocument":
+    def of_logged(cls, logged: Logged, node: str = "") -> "TracedDocument":
         said = logged.notification
+        way = said.way
         return filled(
             cls,
             logged,
@@ -51,6 +56,9 @@ class TracedDocument(Struct, frozen=True):
             content_topic=said.attribute(CONTENT_TOPIC),
             bytes=len(said.payload.data),
             by=came_by(said),
+            node=node or UNSET,
+            origin=(node if way is None else str(way.origin)) if node else UNSET,
+            path=([] if way is None else [*way.path]) if node else UNSET,
         )
 
 
@@ -72,7 +80,7 @@ class PartDocument(Struct, frozen=True):
 
 class AccountDocument(Struct, frozen=True):
     """`wanted` is null when a filter could not be evaluated. `state` is that of the subscription then; `outcome` is
-    empty of what was not wanted; `more` parts are left out."""
+    empty of what was not wanted; `more` parts are left out. `node` is the one of a ring that tells it."""
 
     subscription: str
     consumer: str | None
@@ -84,9 +92,10 @@ class AccountDocument(Struct, frozen=True):
     remark: str
     parts: list[PartDocument]
     more: int
+    node: str | UnsetType = UNSET
 
     @classmethod
-    def of(cls, account: Account) -> "AccountDocument":
+    def of(cls, account: Account, node: str = "") -> "AccountDocument":
         subscription, explanation = account.subscription, account.explanation
         return cls(
             subscription.id,
@@ -99,6 +108,7 @@ class AccountDocument(Struct, frozen=True):
             account.remark,
             list(map(PartDocument.of, explanation.parts)),
             explanation.more,
+            node or UNSET,
         )
 
 
@@ -109,15 +119,22 @@ def _told(subscription: Subscription) -> str | None:
 
 
 class TraceDocument(Struct, frozen=True):
-    """`next` is what `after` must be to look at more subscriptions; null when all were looked at."""
+    """`next` is what `after` must be to look at more subscriptions; null when all were looked at.
+
+    In a ring `others` is the notification as other nodes have it, which matched it for some, or have it in a pull
+    point; `missing` are nodes that did not answer.
+    """
 
     notification: TracedDocument
     items: list[AccountDocument]
     next: str | None
+    others: list[TracedDocument] | UnsetType = UNSET
+    missing: list[str] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, logged: Logged, accounts: Accounts) -> "TraceDocument":
-        return cls(TracedDocument.of_logged(logged), list(map(AccountDocument.of, accounts.items)), accounts.next)
+    def of(cls, logged: Logged, accounts: Accounts, node: str = "") -> "TraceDocument":
+        items = [AccountDocument.of(each, node) for each in accounts.items]
+        return cls(TracedDocument.of_logged(logged, node), items, accounts.next)
 
 
 class NewestDocument(Struct, frozen=True):
@@ -126,7 +143,10 @@ class NewestDocument(Struct, frozen=True):
 
     items: list[TraceDocument]
     cut: bool
+    missing: list[str] | UnsetType = UNSET
 
     @classmethod
-    def of(cls, newest: Newest) -> "NewestDocument":
-        return cls([TraceDocument.of(logged, Accounts((each,), None)) for logged, each in newest.items], newest.cut)
+    def of(cls, newest: Newest, node: str = "") -> "NewestDocument":
+        return cls(
+            [TraceDocument.of(logged, Accounts((each,), None), node) for logged, each in newest.items], newest.cut
+        )

@@ -89,7 +89,7 @@ async def gate_of(node: Node) -> AsyncIterator[Gate]:
     if not is_closed(node.settings):
         yield Gate(node)
         return
-    directory, asked = Directory(node.users), node.settings.access
+    directory, asked = Directory(node.store.users), node.settings.access
     watch = asyncio.create_task(_watch(node, directory))
     try:
         yield Gate(node, directory, Policy(asked.clock_skew, asked.clear_text))

@@ -7,7 +7,9 @@ from tocsin.doors.notifiers import PATH as NOTIFIERS
 from tocsin.doors.notifiers import NotifierDoor
 from tocsin.doors.peers import PeerDoor
 from tocsin.doors.ring import ring_door
+from tocsin.doors.ring_views import views_door
 from tocsin.doors.soap import SoapDoor
+from tocsin.doors.workers import workers_door
 from tocsin.doors.wsdl import description
 from tocsin.mediation.topics import PUBLISH_DOOR
 from tocsin.mediation.ws import onvif
@@ -53,6 +55,7 @@ def doors(gate: Gate) -> Application:
 
     if node.ring is None:
         return application
+    limit = node.body_limit
+    door = views_door(node.ring, application, ring_door(node.ring, application, limit), limit)
     worker = node.settings.worker
-    first = None if worker is None else worker.first or node.journal.node
-    return ring_door(node.ring, application, node.body_limit, first)
+    return door if worker is None else workers_door(node.ring, worker.first or node.journal.node, door, limit)

@@ -58,16 +58,17 @@ async def operate(node: Node, caller: Caller, request: Request, now: Instant) ->
         case Pull(name, most, seconds):
             return await node.pull_points.pull(caller, name, most, min(seconds, LONGEST_WAIT))
         case GetCurrentMessage(topic):
-            return CurrentMessage(node.current_messages.get(caller, topic))
+            return CurrentMessage(await node.current_messages.get(caller, topic))
         case RegisterPublisher():
             made = await node.registrations.register(caller, request)
             return Registered(made, f"{node.base_url}{REGISTRATIONS}{made.id}", node.base_url + BROKER)
         case DestroyRegistration(name):
             await node.registrations.destroy(caller, name)
         case GetProperties(name, names):
-            return Properties(node.properties.get(caller, name, names))
+            return Properties(await node.properties.get(caller, name, names))
         case Describe(what, asked):
-            return Described(what, asked, node.base_url, node.topics.topic_set(caller), node.topics.fixed, now)
+            topics = await node.topics.topic_set(caller)
+            return Described(what, asked, node.base_url, topics, node.topics.fixed, now)
         case Synchronise(name):
             await node.synchronisation.synchronise(caller, name)
         case _:

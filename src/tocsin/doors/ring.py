@@ -3,98 +3,73 @@
 Whatever is called by an id of the ring is found by that, so no door knows of this but here (paper 004 s3.B).
 """
 
+import asyncio
 import re
-from collections.abc import MutableMapping
+import uuid
+from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 
 from tocsin.broker.ring.messages import Forward, Forwarded
 from tocsin.broker.ring.port import PATH, Whereabouts
 from tocsin.broker.ring.ring import Ring
-from tocsin.documents import interactions, notifiers
-from tocsin.documents.consumers import CONSENTS
-from tocsin.documents.registrations import REGISTRATIONS
-from tocsin.documents.replies import VIEWS
 from tocsin.documents.ring import RING
-from tocsin.documents.tree import TREE
-from tocsin.documents.world import WORLD
-from tocsin.doors.operations import REGISTRATIONS as OWN_REGISTRATIONS
-from tocsin.flow.addressing import AT
+from tocsin.doors.api.gathering import ALONE as ALONE_HEADER
+from tocsin.doors.api.parameters import LONGEST_WAIT
+from tocsin.mediation.faults import problem
 from tocsin.mediation.operations import Reply
-from tocsin.model.paths import NOTIFICATIONS, NOTIFIER_DOORS, REPLIES, SOAP_REPLIES
 from tocsin.model.refusal import Refusal
-from tocsin.routing.ring.roster import Member
-from tocsin.wire.asgi import Application, Message, Receive, Scope, Send, only, read_body, send_reply
-from tocsin.wire.peer_messages import PEERS
-
-FORWARD_SECONDS = 90.0  # who waits for messages may wait long
-_NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
-_AT = re.compile(rf"{AT}(node-[0-9a-f]+)(?=/)")
-_PLAIN = re.compile(r"/(?:api|broker)/(?:subscriptions|pullpoints)/([0-9a-f]{32})(?:/|$)")  # of a notifier's service
-# What is kept by one node, and not for all of the ring.
-OF_ONE_NODE = (
-    NOTIFIER_DOORS,
-    f"{PEERS}/",
-    REPLIES,
-    SOAP_REPLIES,
-    NOTIFICATIONS,
-    notifiers.NOTIFIERS,
-    notifiers.DISSEMINATIONS,
-    interactions.PATTERNS,
-    interactions.REQUESTS,
-    interactions.INTERACTIONS,
-    REGISTRATIONS,
-    OWN_REGISTRATIONS,
-    CONSENTS,
-    VIEWS,
-    TREE,
-    WORLD,
+from tocsin.wire.asgi import (
+    Application,
+    Disconnected,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    header,
+    only,
+    read_body,
+    send_reply,
+    while_connected,
 )
+
+FORWARD_SECONDS = LONGEST_WAIT + 30.0  # who waits for messages may wait long
+# What lasts is served by any node: it asks the home for what there is, again and again.
+_STREAM = re.compile(r"/api/pullpoints/[^/]+/(?:stream|socket)$")
+NAMED = re.compile(r"/([0-9a-f]{16}-[0-9a-f]{32})(?:/|$)")
+_NOTIFIERS = "/api/notifiers"
+OF_NOTIFIERS = re.compile(r"/(?:notifiers|api/notifiers|api/disseminations)/([^/]+)(?:/|$)")
+ALONE = ALONE_HEADER.encode()
 _OPEN = (RING, "/peer/", "/healthz", "/metrics", "/api/status")  # also at a node without doors
 _JSON = (("Content-Type", "application/json"),)
+Ask = Callable[[Forward], Coroutine[Any, Any, Forwarded]]
 _OF_CONNECTION = frozenset({b"connection", b"keep-alive", b"transfer-encoding", b"upgrade", b"content-length", b"date"})
 
 
-def ring_door(ring: Ring, application: Application, body_limit: int, first: str | None = None) -> Application:
-    """In front of all doors of a node. What comes from another node goes straight to them. Behind the one address of
-    several workers the `first` has what is one node's alone, unless the address names another."""
-    ring.door = lambda request: _answered(application, request)
+def ring_door(ring: Ring, application: Application, body_limit: int) -> Application:
+    """In front of all doors of a node. What comes from another node goes straight to them."""
+    ring.forwarding.door = lambda request, left: _answered(application, request, left)
 
     async def door(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await application(scope, receive, send)
-            return
-        path, home = _placed(ring, scope["path"], first)
-        if path != scope["path"]:
-            scope = {**scope, "path": path, "raw_path": quote(path).encode()}
-        if path == PATH:
+        elif scope["path"] == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
-        elif not ring.has_doors and not path.startswith(_OPEN):
+        elif not ring.has_doors and not scope["path"].startswith(_OPEN):
             await send_reply(send, await _no_doors(ring))
-        elif home is None:
+        elif _creates_notifier(ring, scope):
+            await _create(ring, application, scope, receive, send, body_limit)
+        elif (name := _elsewhere(ring, scope)) is None:
             await application(scope, receive, send)
         else:
-            await _forward(ring, home, scope, receive, send, body_limit)
+            await passed_on(_to_home(ring, name), scope, receive, send, body_limit)
 
     return door
 
 
-def _placed(ring: Ring, path: str, first: str | None) -> tuple[str, Member | None]:
-    """The path without who it names, and who has what is there; None for this node. What was with one that left is
-    looked for as if it had not been named."""
-    at = _AT.match(path) if path.startswith(AT) and first is not None else None
-    path = path if at is None else path[at.end() :]
-    if (found := _NAMED.search(path)) is not None:
-        return path, ring.home_of(found[1])
-    if at is not None and (at[1] == ring.circle.me or ring.another(at[1]) is not None):
-        return path, ring.another(at[1])
-    if first is None or path == PATH:
-        return path, None
-    if (plain := _PLAIN.match(path)) is not None and ring.stands(plain[1]):
-        return path, ring.home_of(plain[1])
-    return path, ring.another(first) if plain is not None or path.startswith(OF_ONE_NODE) else None
+def _to_home(ring: Ring, name: str) -> Ask:
+    return lambda request: ring.forwarding.forward_home(name, request, FORWARD_SECONDS)
 
 
 async def _no_doors(ring: Ring) -> Reply:
@@ -108,7 +83,59 @@ def _whereabouts(ring: Ring) -> Reply:
     return Reply(200, _JSON, msgspec.json.encode(Whereabouts(ring.circle.me, ring.address)))
 
 
-async def _forward(ring: Ring, home: Member, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
+def _elsewhere(ring: Ring, scope: Scope) -> str | None:
+    """What it is about, if that is not at home here, or not yet."""
+    path: str = scope["path"]
+    found = NAMED.search(path) or (OF_NOTIFIERS.match(path) if ring.sharing is not None else None)
+    if found is None or not ring.has_others or _STREAM.match(path) or header(scope, ALONE):
+        return None
+    return None if _is_here(ring, found[1]) else found[1]
+
+
+def _is_here(ring: Ring, name: str) -> bool:
+    return ring.circle.is_ready and ring.home_of(name) is None
+
+
+def _creates_notifier(ring: Ring, scope: Scope) -> bool:
+    is_asked = scope["path"] == _NOTIFIERS and scope["method"] == "POST"
+    return is_asked and ring.has_others and ring.sharing is not None
+
+
+class _Named(msgspec.Struct):
+    name: str
+
+
+async def _create(
+    ring: Ring, application: Application, scope: Scope, receive: Receive, send: Send, body_limit: int
+) -> None:
+    """A notifier that is yet to be has its name in what asks for it. What cannot be read is refused where it came."""
+    try:
+        body = await read_body(scope, receive, body_limit)
+    except Refusal as refusal:
+        await send_reply(send, problem(refusal))
+        return
+    plain = {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"content-encoding"]}
+    try:
+        name = msgspec.json.decode(body, type=_Named).name
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        name = ""
+    if not name or _is_here(ring, name):
+        await application(plain, _again(body, receive), send)
+    else:
+        await passed_on(_to_home(ring, name), plain, _again(body, receive), send, body_limit)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """What was read, to be read once more."""
+    first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def received() -> Message:
+        return first.pop() if first else await receive()
+
+    return received
+
+
+async def passed_on(ask: Ask, scope: Scope, receive: Receive, send: Send, body_limit: int) -> None:
     try:
         body = await read_body(scope, receive, body_limit)
         headers = tuple((name, value) for name, value in scope["headers"] if name != b"content-encoding")
@@ -121,19 +148,21 @@ async def _forward(ring: Ring, home: Member, scope: Scope, receive: Receive, sen
             body,
             str(client[0]) if client else "",
             scope.get("scheme", "http"),
+            ticket=uuid.uuid4().hex,
         )
-        answer = await ring.forward(home, request, FORWARD_SECONDS)
+        answer = await while_connected(receive, ask(request))
+    except Disconnected:
+        return
     except Refusal as refusal:
-        status = 503 if refusal.reason == "overloaded" else 400
-        body = msgspec.json.encode({"error": refusal.reason, "message": refusal.text})
-        await send_reply(send, Reply(status, (*_JSON, *((("Retry-After", "1"),) if status == 503 else ())), body))
+        await send_reply(send, problem(refusal))
         return
     await send({"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)})
     await send({"type": "http.response.body", "body": answer.body})
 
 
-async def _answered(application: Application, request: Forward) -> Forwarded:
-    """By the doors of this node, which ask for a name and a password as they always do."""
+async def _answered(application: Application, request: Forward, left: asyncio.Event) -> Forwarded:
+    """By the doors of this node, which ask for a name and a password as they always do. `left` is set when nobody waits
+    for the answer any more."""
     scope: MutableMapping[str, Any] = {
         "type": "http",
         "http_version": "1.1",
@@ -150,6 +179,7 @@ async def _answered(application: Application, request: Forward) -> Forwarded:
     async def receive() -> Message:
         nonlocal said
         if said:
+            await left.wait()
             return {"type": "http.disconnect"}
         said = True
         return {"type": "http.request", "body": request.body, "more_body": False}

@@ -71,7 +71,7 @@ class SoapDoor:
         context = reading.context(guess.dialect)
         name = path[len(SOAP_REPLIES) :].strip("/") if path.startswith(f"{SOAP_REPLIES}/") else ""
         token, value = reply_messages.token_and_value(reading, name)
-        await self._node.harvests.reply(NODE, token, value)
+        await self._node.replying.reply(NODE, token, value)
         return reply_messages.counted(context)
 
     async def _message(self, path: str, scope: Scope, body: bytes, reading: Envelope, receive: Receive) -> Reply | None:

@@ -20,7 +20,6 @@ from tocsin.model.subscription import Position, Subscription
 from tocsin.routing.implicit.messages import Copy, Message
 
 NOTIFIERS = "/notifiers/"
-RING = "ring:"  # an address of the ring, wherever that is
 AT = "/at/"  # below the address of workers that share one: the name of the one that has what follows
 _AT = re.compile(rf"{AT}node-[0-9a-f]+(?=/|$)")
 _NOWHERE = Position(Node(""), 0)
@@ -93,12 +92,6 @@ def pulled_by(subscription: Subscription) -> str | None:
     """
     consumer = subscription.consumer
     return subscription.id if consumer is None else pull_point_of(consumer.address)
-
-
-def has_moved(subscription: Subscription) -> bool:
-    """Whether it is a pull point that has its home at another node of a ring."""
-    consumer = subscription.consumer
-    return consumer is not None and consumer.address == f"{RING}{PULL_POINTS}{subscription.id}"
 
 
 def addressed_to(record: Accepted) -> str | None:

@@ -5,6 +5,7 @@ CloudEvents and plain JSON say it in attributes, SOAP in a header, another node 
 
 from msgspec.structs import replace
 
+from tocsin.flow.ring_addresses import original
 from tocsin.flow.thin import as_event
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import BY_NAME, Written, customise
@@ -25,7 +26,7 @@ def customised(
     rules = BY_NAME.get(subscription.form.dialect)
     if rules is None or rules.write is not None:
         if neighbour_of(subscription) is None:
-            told = announced(told, subscription, base_url)
+            told = announced(told, original(subscription), base_url)
         return customise(told, subscription, base_url)
     token = token_of(request, told.addressee or subscription.id)
     wsa = subscription.form.addressing or rules.addressing

@@ -4,6 +4,7 @@ Each stands in a frame of its own, and a message is one frame or more: frames ar
 """
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
@@ -15,12 +16,13 @@ from tocsin.model.notification import EVERY_PLANE, Notification, Way
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.replies import ReplyRequest
-from tocsin.model.subscription import Subscription
+from tocsin.model.subscription import Subscription, neighbour_of
 
 NAME = "node"
 MEDIA_TYPE = "application/vnd.tocsin.notifications"
 DOOR = "/peer/tree/notifications"
 RING_DOOR = "/peer/ring/notifications"
+MOST_DOORS = 1_024  # that are remembered: one for each node and plane, and each pull point
 MOST_HOPS = 64  # of a tree; what came further goes in a circle
 _HEADERS: Pairs = (("Content-Type", MEDIA_TYPE),)
 _LENGTH = 4  # bytes
@@ -45,10 +47,16 @@ def ring_door(by: str, plane: str = EVERY_PLANE, only: Iterable[str] = (), door:
 
 def notifications(record: Accepted) -> tuple[Notification, ...]:
     """Place and time are this node's own; everything else is as it was published."""
-    asked = parse_qs(record.door.partition("?")[2])
-    by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
-    only = tuple(asked["only"][-1].split(",")) if "only" in asked else ()
+    by, plane, only = _passed_by(record.door)
     return tuple(_received(each, record, index, by, plane, only) for index, each in enumerate(_read(record.body)))
+
+
+@lru_cache(MOST_DOORS)
+def _passed_by(door: str) -> tuple[str, str, tuple[str, ...]]:
+    """Who passed it on, for the subscriptions of which plane, and for which alone."""
+    asked = parse_qs(door.partition("?")[2])
+    by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
+    return by, plane, tuple(asked["only"][-1].split(",")) if "only" in asked else ()
 
 
 def _received(
@@ -90,10 +98,12 @@ def with_reply(frame: bytes | memoryview, request: ReplyRequest) -> bytes:
 
 
 def customise(notification: Notification, subscription: Subscription, base_url: str) -> tuple[Pairs, bytes]:
-    """What it says of replies is what another node may know."""
-    del subscription, base_url
+    """What it says of replies is what another node may know. A pull point that has its home at another node of the
+    ring is told where to reply by who tells it, as any receiver."""
+    del base_url
     if notification.reply is not None:
-        notification = replace(notification, reply=notification.reply.for_neighbour())
+        is_neighbour = neighbour_of(subscription) is not None
+        notification = replace(notification, reply=notification.reply.for_neighbour() if is_neighbour else None)
     return _HEADERS, framed((_encode(notification),))
 
 

@@ -16,6 +16,7 @@ REPLY_TYPE, REPLY_FOR, REPLY_TO, REPLY_VIEW = "replytype", "replyfor", "replyto"
 _PROOF_BYTES = 12
 LONGEST_TOKEN = 1024
 _ENCODED = "~"
+AT_HOME = ("ring:",)  # as a path: the view is at the node of the ring that it is named after
 
 
 class ReplyRequest(Struct, frozen=True, array_like=True):
@@ -23,7 +24,8 @@ class ReplyRequest(Struct, frozen=True, array_like=True):
 
     `path` leads back to the node that gathers the replies of this one: the nearest before it that keeps state, and
     behind it those that keep none, up to the one it came from (paper 001 s3.2.2). The publisher's own node has none.
-    `onward` is the path that other nodes are told.
+    `onward` is the path that other nodes are told. In a ring all who tell receivers have the same secret, and one node
+    gathers all replies; a request without a view is for the node that is to have it.
     """
 
     view: str
@@ -35,6 +37,14 @@ class ReplyRequest(Struct, frozen=True, array_like=True):
 
     def for_neighbour(self) -> "ReplyRequest":
         return ReplyRequest(self.view, self.type, self.until, "", self.onward)
+
+    def for_part(self) -> "ReplyRequest":
+        """For another node of the ring, which has some of the receivers."""
+        return ReplyRequest(self.view, self.type, self.until, self.secret, AT_HOME)
+
+    @property
+    def is_part(self) -> bool:
+        return self.path == AT_HOME
 
 
 class Token(NamedTuple):

@@ -12,6 +12,7 @@ from threading import Lock
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from tocsin.pipeline.nodes import Others
 from tocsin.pipeline.source import Offsets
 from tocsin.pipeline.state.published import Published
 from tocsin.pipeline.state.publisher import StatePublisher
@@ -111,13 +112,14 @@ class Batches:
         storage: Storage,
         outbox: Outbox,
         state: StatePublisher,
+        others: Others,
         *,
         deliver: bool,
         shared: SharedLog | None = None,
         done: Callable[[PublishedBatch], None],
     ) -> None:
         self._data, self._storage, self._outbox, self._state, self._done = data, storage, outbox, state, done
-        self._deliver, self._shared = deliver, shared
+        self._deliver, self._shared, self._others = deliver, shared, others
         self.busy = Lock()  # free between two batches
         published = [each for each in outbox.batches() if each.id >= 0]
         self.last = published[-1].id if published else -1
@@ -130,6 +132,10 @@ class Batches:
             counted = Counter[str]() if repeated else self._process(frame, batch)
             self._done(PublishedBatch(batch, counted, time.monotonic() - began, repeated))
 
+    def look(self) -> None:
+        """For nodes that are to be read as well, and were not there."""
+        self._others.look()
+
     def _process(self, frame: DataFrame, batch: int) -> Counter[str]:
         if self._shared is None:
             found = self._work(frame, self._end[LOG])
@@ -139,14 +145,16 @@ class Batches:
             found = self._work_shared(frame, met)
             self._end = self._end | found.end | {MEETS: found.meets or met}
         publish(self._outbox, self._storage, batch, found, self._end)
+        self._others.reached(self._end)
         self.last = batch
         return found.counted
 
     def _work(self, frame: DataFrame, start: int) -> BatchResult:
         written = frozenset((*KEPT, DELIVERIES) if self._deliver else KEPT)
-        state = self._state.publish(start)
+        state, others = self._state.publish(start), self._others.met(self._end)
         log, customise = Places(self._data).log(), self._deliver
-        return work(frame, Task(log, self._storage, state, written, customise=customise, shared=self._shared))
+        task = Task(log, self._storage, state, written, customise=customise, shared=self._shared, others=others)
+        return work(frame, task)
 
     def _work_shared(self, frame: DataFrame, start: int) -> BatchResult:
         """Records meet about what those of the batch before met. One of a node that was behind may meet less: then all

@@ -14,12 +14,13 @@ from tocsin.model import names
 from tocsin.model.delivery import Delivery
 from tocsin.model.identity import Instant, MessageId, Node, SubscriptionId
 from tocsin.model.names import QName, Topic, qname_in
-from tocsin.model.notification import Notification, Payload
+from tocsin.model.notification import Notification, Payload, Way, came_by
 from tocsin.model.records import Accepted
 from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Position, Subscription
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.hop import reason_of
+from tocsin.pipeline.source import log_named
 from tocsin.pipeline.state.published import Published
 from tocsin.pipeline.state.standing import standing
 from tocsin.pipeline.tables.parts import Row, batch_of
@@ -30,25 +31,27 @@ from tocsin.store.codec import decode
 from tocsin.store.places import OUTCOMES
 
 _TEXT, _PAIRS = pa.string(), pa.map_(pa.string(), pa.string())
-ORIGIN = pa.struct(
+MATCHING = pa.struct(
     [
         ("accepted", pa.int64()),  # as `time`, in nanoseconds
         ("qualified", pa.bool_()),  # whether `type` is a qualified name
         ("reply", pa.binary()),  # what it says of replies, where it asks for some
         ("addressee", _TEXT),  # the notifier whose service it is for alone
         ("pull_point", _TEXT),  # the pull point it is for alone
+        ("by", _TEXT),  # the neighbour that passed it on, to which it does not go back
     ]
 )
 _ERROR = pa.field("error", _TEXT)
-NORMALISED = SCHEMAS[NOTIFICATIONS].append(pa.field("origin", ORIGIN)).append(_ERROR)
+NORMALISED = SCHEMAS[NOTIFICATIONS].append(pa.field("matching", MATCHING)).append(_ERROR)
 _FOUND = pa.struct([("subscription", _TEXT), _ERROR])
-FOUND = pa.schema([*SCHEMAS[NOTIFICATIONS], ("origin", ORIGIN), ("found", pa.list_(_FOUND))])
+FOUND = pa.schema([*SCHEMAS[NOTIFICATIONS], ("matching", MATCHING), ("found", pa.list_(_FOUND))])
 _PLACE = ("id", "node", "log_offset", "item", "time")
 PAIRED = (*NORMALISED.names[:-1], "subscription", "error")
 _TEXTS = [("consumer", _TEXT), ("dialect", _TEXT), ("content_type", _TEXT)]
 _MADE = pa.schema([*_TEXTS, ("headers", _PAIRS), ("body", pa.binary()), _ERROR])
 SENT = pa.schema([*map(NORMALISED.field, _PLACE), ("subscription", _TEXT), *_MADE])
 _SAID = ("dialect", "cause", "producer", "topic", "type", "attributes", "media_type", "payload")
+_AT, _WAY = ("node", "log_offset", "item"), ("origin", "hops", "path")
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -57,7 +60,7 @@ def normalised(batches: Batches) -> Batches:
     """A row for each notification of the records, and one with `error` for each record that cannot be read."""
     for batch in batches:
         records = zip(*(batch.column(name).to_pylist() for name in ("log", "offset", "payload")), strict=True)
-        rows = [row for log, offset, payload in records if log != OUTCOMES for row in _rows(offset, payload)]
+        rows = [row for log, *record in records if log_named(log)[0] != OUTCOMES for row in _rows(*record)]
         if rows:
             yield batch_of(NORMALISED, rows)
 
@@ -68,32 +71,33 @@ def _rows(offset: int, payload: bytes) -> Sequence[Row]:
         if not isinstance(record, Accepted):
             return ()
         pull_point = addressed_to(record)
-        return [(*notification_row(each), _origin(each, pull_point), None) for each in normalise(record)]
+        return [(*notification_row(each), _matching(each, pull_point), None) for each in normalise(record)]
     except Exception as problem:  # one record must not stop all others
         unread = dict.fromkeys(NORMALISED.names) | {"log_offset": offset, "payload": payload}
         return [(*(unread | {"error": reason_of(problem)}).values(),)]
 
 
-def _origin(said: Notification, pull_point: str | None) -> dict[str, Any]:
+def _matching(said: Notification, pull_point: str | None) -> dict[str, Any]:
     qualified = isinstance(said.type, QName)
     reply = None if said.reply is None else msgspec.msgpack.encode(said.reply)
-    words = (said.when, qualified, reply, said.addressee, pull_point)
-    return dict(zip((field.name for field in ORIGIN), words, strict=True))
+    words = (said.when, qualified, reply, said.addressee, pull_point, came_by(said))
+    return dict(zip((field.name for field in MATCHING), words, strict=True))
 
 
 def notifications_of(batch: pa.RecordBatch) -> Iterator[tuple[Notification | None, dict[str, Any] | None]]:
-    """The notification of each row of `normalised` with its origin; None for a record that could not be read."""
-    columns = [batch.column(name).to_pylist() for name in ("id", "node", "log_offset", "item", *_SAID, "origin")]
-    for id_, node, offset, item, *said, origin in zip(*columns, strict=True):
+    """The notification of each row of `normalised` with what else matching goes by; None for a record that could not be
+    read."""
+    columns = [batch.column(name).to_pylist() for name in ("id", *_AT, *_SAID, *_WAY, "matching")]
+    for id_, node, offset, item, *said, matching in zip(*columns, strict=True):
         at = Position(Node(node), offset)
-        yield (None if origin is None else _notification(MessageId(id_), at, item, origin, *said)), origin
+        yield (None if matching is None else _notification(MessageId(id_), at, item, matching, *said)), matching
 
 
 def _notification(
     id_: MessageId,
     at: Position,
     item: int,
-    origin: dict[str, Any],
+    matching: dict[str, Any],
     dialect: str,
     cause: str,
     producer: str,
@@ -102,13 +106,16 @@ def _notification(
     attributes: Sequence[tuple[str, str]],
     media_type: str,
     payload: bytes,
+    origin: str,
+    hops: int,
+    path: Sequence[str],
 ) -> Notification:
-    named = kind if kind is None or not origin["qualified"] else qname_in(kind) or QName("", kind)
+    named = kind if kind is None or not matching["qualified"] else qname_in(kind) or QName("", kind)
     return Notification(
         id_,
         at,
         item,
-        Instant(origin["accepted"]),
+        Instant(matching["accepted"]),
         dialect,
         cause,
         producer,
@@ -116,8 +123,9 @@ def _notification(
         named,
         tuple(attributes),
         Payload(media_type, payload),
-        None if origin["reply"] is None else msgspec.msgpack.decode(origin["reply"], type=ReplyRequest),
-        origin["addressee"] or "",
+        None if matching["reply"] is None else msgspec.msgpack.decode(matching["reply"], type=ReplyRequest),
+        matching["addressee"] or "",
+        None if matching["by"] is None else Way(matching["by"], Node(origin), hops, tuple(path)),
     )
 
 
@@ -141,7 +149,7 @@ class FrameTask:
         flow = self._flow()
         for batch in batches:
             told = zip(notifications_of(batch), batch.column("error").to_pylist(), strict=True)
-            found = [_found(flow, said, origin, error) for (said, origin), error in told]
+            found = [_found(flow, said, matching, error) for (said, matching), error in told]
             yield _with(batch, FOUND, {"found": pa.array(found, FOUND.field("found").type)})
 
     def customise(self, batches: Batches) -> Batches:
@@ -171,11 +179,11 @@ def _with(batch: pa.RecordBatch, schema: pa.Schema, made: dict[str, pa.Array]) -
 
 
 def _found(
-    flow: Flow, said: Notification | None, origin: dict[str, Any] | None, error: str | None
+    flow: Flow, said: Notification | None, matching: dict[str, Any] | None, error: str | None
 ) -> list[tuple[str | None, str | None]]:
-    if said is None or origin is None or error is not None:
+    if said is None or matching is None or error is not None:
         return [(None, error)]
-    if origin["pull_point"] is not None:
+    if matching["pull_point"] is not None:
         return []
     try:
         wanted, undecided = flow.match(said)

@@ -24,6 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from tocsin.pipeline.batch import BatchResult, publish
 from tocsin.pipeline.errors import PipelineError, sentence
 from tocsin.pipeline.hop import Failure, MatchedNotification, RecordResult, decode_outcomes, hop
+from tocsin.pipeline.nodes import name_in
 from tocsin.pipeline.progress import Progress, job_session
 from tocsin.pipeline.run import delivers, owned
 from tocsin.pipeline.session import HERE, SparkSettings
@@ -43,6 +44,7 @@ from tocsin.pipeline.tables.schemas import (
     NOTIFICATIONS,
     QUARANTINE,
     SCHEMAS,
+    conformed,
 )
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.pipeline.task import Sink
@@ -50,7 +52,7 @@ from tocsin.store.log.reader import LogReader
 from tocsin.store.outbox import Outbox
 from tocsin.store.places import LOG, OUTCOMES, Places
 
-KEY = ("log", "log_offset", "item", "subscription")
+KEY = ("log", "log_offset", "item", "subscription", "node")
 REASON_LENGTH = 160
 SHARED = "it is of a log that nodes share, which is not tried again yet"
 UNDECIDED = "Undecided"  # its pair is in no row of `matches`
@@ -69,7 +71,8 @@ _RESULT = pa.schema(
 @dataclass(frozen=True)
 class MendSettings:
     """What was found between `start` and `stop`, by offsets. A record meets the subscriptions and declarations of its
-    time, or with `as_of` those of that record."""
+    time, or with `as_of` those of that record. `home` is the data directory whose tables those are, where it is another
+    node's."""
 
     data: Path
     start: int | None = None
@@ -78,6 +81,11 @@ class MendSettings:
     as_of: int | None = None
     spark: SparkSettings = HERE
     storage: Storage | None = None
+    home: Path | None = None
+
+    @property
+    def tables(self) -> Storage:
+        return self.storage or located(self.home or self.data)
 
 
 @dataclass(frozen=True)
@@ -98,7 +106,7 @@ def mend(settings: MendSettings, progress: Progress | None = None) -> Mended:
     log = Places(settings.data).spark_log
     try:
         delivers(settings.data, settings.deliver)  # what is wrong need not wait for Spark
-        if not reading.count(settings.storage or located(settings.data), QUARANTINE):
+        if not reading.count(settings.tables, QUARANTINE):
             return Mended(0)
         with job_session(log, settings.spark, progress) as spark:
             return mend_on(spark, settings)
@@ -107,12 +115,12 @@ def mend(settings: MendSettings, progress: Progress | None = None) -> Mended:
 
 
 def mend_on(spark: SparkSession, settings: MendSettings) -> Mended:
-    data = settings.data.absolute()
-    delivers(data, settings.deliver)
-    storage = settings.storage or located(data)
+    home = (settings.home or settings.data).absolute()
+    delivers(settings.data, settings.deliver)
+    storage = settings.tables
     with ExitStack() as stack:
-        stack.enter_context(owned(data, "replay"))
-        outbox = stack.enter_context(closing(Outbox.open(Places(data).outbox)))
+        stack.enter_context(owned(home, "replay"))
+        outbox = stack.enter_context(closing(Outbox.open(Places(home).outbox)))
         waiting = _waiting(spark, storage, outbox, settings).persist()
         stack.callback(waiting.unpersist)
         (found,) = waiting.agg(F.count("*").alias("rows"), F.min("log_offset").alias("first")).collect()
@@ -159,8 +167,17 @@ def _waiting(spark: SparkSession, storage: Storage, outbox: Outbox, settings: Me
     rows = reading.read(spark, storage, QUARANTINE)
     rows = rows if settings.start is None else rows.where(f"log_offset >= {settings.start}")
     rows = rows if settings.stop is None else rows.where(f"log_offset < {settings.stop}")
+    rows = _of_node(rows, settings)
     same = [rows[name].eqNullSafe(mended[name]) for name in KEY]
     return rows.join(mended, same, "left_anti")
+
+
+def _of_node(rows: DataFrame, settings: MendSettings) -> DataFrame:
+    """What is of its log. Rows that name no node are of the only one that there was, whose tables those are."""
+    if (name := name_in(settings.data)) is None:
+        return rows
+    own = F.col("node") == name
+    return rows.where(own if settings.home is not None else own | F.col("node").isNull())
 
 
 def _staged(storage: Storage, outbox: Outbox) -> Iterator[tuple[Any, ...]]:
@@ -172,9 +189,11 @@ def _staged(storage: Storage, outbox: Outbox) -> Iterator[tuple[Any, ...]]:
 
 def _rows(storage: Storage, part: Part) -> pa.Table:
     if not part.path:
-        return pa.Table.from_batches(parts.rows_of(storage, part))
-    with storage.files(MENDED).open_input_file(part.path) as file:
-        return pq.read_table(file)
+        batches = list(parts.rows_of(storage, part))
+    else:
+        with storage.files(MENDED).open_input_file(part.path) as file:
+            batches = pq.read_table(file).to_batches()
+    return pa.Table.from_batches([conformed(each, SCHEMAS[MENDED]) for each in batches], SCHEMAS[MENDED])
 
 
 @dataclass(frozen=True)
@@ -188,7 +207,7 @@ class _Found:
 
 def _work(spark: SparkSession, waiting: DataFrame, task: "MendTask") -> _Found:
     """A record once, with all that was found of it."""
-    tried = F.collect_list(F.struct("item", "subscription", "reason")).alias("tried")
+    tried = F.collect_list(F.struct("item", "subscription", "reason", "node")).alias("tried")
     frame = waiting.groupBy("log", "log_offset").agg(F.first("record", ignorenulls=True).alias("record"), tried)
     frame = frame.repartitionByRange(spark.sparkContext.defaultParallelism, "log", "log_offset")
     frame = frame.sortWithinPartitions("log", "log_offset").mapInArrow(task.run, from_arrow_schema(_RESULT))
@@ -224,7 +243,7 @@ class MendTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         writer = PartWriter(self.storage)
-        sink = Sink(writer, self.tables, time.time_ns() // 1_000, self.state.digest)
+        sink = Sink(writer, self.tables, time.time_ns() // 1_000, self.state.digest, node=self.state.node or None)
         with closing(LogReader(self.log)) as reader:
             mender = _Mender(sink, standing(self.storage, self.state), reader)
             for batch in batches:
@@ -298,7 +317,7 @@ class _Mender:
         self._mended[tried["reason"][:REASON_LENGTH]] += 1
         key = (log, offset, tried["item"], tried["subscription"])
         self.keys.update(repr(key).encode())
-        self._sink.add(MENDED, (*key, self._sink.now), offset, self._sink.now)
+        self._sink.add(MENDED, (*key, self._sink.now, tried["node"]), offset, self._sink.now)
 
 
 def _of(told: MatchedNotification, subscription: str, *, new: bool) -> MatchedNotification:

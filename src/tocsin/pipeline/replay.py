@@ -1,7 +1,8 @@
 """Replays a range of the log as a Spark batch: counts what would be delivered and, on request, delivers it."""
 
 import uuid
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -16,6 +17,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.pipeline.batch import BatchResult, publish, work
 from tocsin.pipeline.errors import PipelineError, sentence
 from tocsin.pipeline.frames import read_log, read_table
+from tocsin.pipeline.nodes import name_in, node_at
 from tocsin.pipeline.progress import Progress, job_session
 from tocsin.pipeline.ranges import check_as_of, log_range
 from tocsin.pipeline.run import delivers, owned
@@ -40,7 +42,8 @@ class ReplaySettings:
 
     A record meets the subscriptions and declarations of its time; with `as_of` those of that record, as if they had
     always been there. A replay that was delivered is not delivered a second time, unless `again` is another number.
-    With `diff` it is compared with the table of matches.
+    With `diff` it is compared with the table of matches. `home` is the data directory whose tables those are, where it
+    is another node's.
     """
 
     data: Path
@@ -52,10 +55,11 @@ class ReplaySettings:
     diff: bool = False
     spark: SparkSettings = HERE
     storage: Storage | None = None
+    home: Path | None = None
 
     @property
     def tables(self) -> Storage:
-        return self.storage or located(self.data)
+        return self.storage or located(self.home or self.data)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,8 @@ class Compared:
 
 @dataclass(frozen=True)
 class Replayed:
-    """`published` is None for a dry run, False when the same replay was delivered before."""
+    """`published` is None for a dry run, False when the same replay was delivered before. Of several nodes the sums are
+    told, and `nodes` has each."""
 
     start: int
     stop: int
@@ -90,6 +95,7 @@ class Replayed:
     batch: int | None = None
     published: bool | None = None
     diff: Compared | None = None
+    nodes: dict[str, "Replayed"] | None = None
 
 
 @dataclass(frozen=True)
@@ -109,16 +115,29 @@ def replay(settings: ReplaySettings, progress: Progress | None = None) -> Replay
         raise PipelineError(sentence(problem, log)) from problem
 
 
+def replay_nodes(asked: Sequence[ReplaySettings], progress: Progress | None = None) -> Replayed:
+    """Of each node its range, one after the other: a record meets the subscriptions of its own node."""
+    log = Places(asked[0].data).spark_log
+    try:
+        names = [node_at(each.data) for each in asked]
+        for each in asked:
+            _range(each)
+        with job_session(log, asked[0].spark, progress) as spark:
+            return summed(dict(zip(names, (replay_on(spark, each) for each in asked), strict=True)))
+    except Exception as problem:
+        raise PipelineError(sentence(problem, log)) from problem
+
+
 def replay_on(spark: SparkSession, settings: ReplaySettings) -> Replayed:
     data, asked = settings.data.absolute(), _range(settings)
     with ExitStack() as stack:
         if settings.deliver:
             stack.enter_context(owned(data, "replay"))
         rows = Storage.at(
-            stack.enter_context(TemporaryDirectory(dir=data))
+            stack.enter_context(TemporaryDirectory(dir=settings.home or data))
         )  # of a replay: beside the tables, not in them
         found = _work(spark, data, asked, settings, rows)
-        where = f"log_offset >= {asked.start} AND log_offset < {asked.stop}"
+        where = f"log_offset >= {asked.start} AND log_offset < {asked.stop}{_and_of(data)}"
         diff = compared(spark, settings.tables, rows, found, where=where) if settings.diff else None
         if not settings.deliver:
             return _replayed(asked, found, diff=diff)
@@ -128,6 +147,12 @@ def replay_on(spark: SparkSession, settings: ReplaySettings) -> Replayed:
         due = replace(found, parts=[part for part in found.parts if part.table == DELIVERIES])
         published = publish(outbox, rows, batch, due, {LOG: 0, OUTCOMES: 0})
         return _replayed(asked, found, batch, published, diff)
+
+
+def _and_of(data: Path) -> str:
+    """Of this node alone: the tables may have others' rows besides."""
+    name = name_in(data)
+    return "" if name is None else " AND node = '{}'".format(name.replace("'", "''"))
 
 
 def compared(
@@ -201,6 +226,29 @@ def _replayed(
     diff: Compared | None = None,
 ) -> Replayed:
     return Replayed(asked.start, asked.stop, **counts_of(found), batch=batch, published=published, diff=diff)
+
+
+def summed(nodes: dict[str, Replayed]) -> Replayed:
+    """Offsets too, though each counts by itself: so many records lie between."""
+    counts = ("start", "stop", "records", "notifications", "matches", "deliveries", "errors")
+    all_of_them: Counter[str] = Counter()
+    for each in nodes.values():
+        all_of_them.update(each.by_subscription)
+    diffs = [each.diff for each in nodes.values() if each.diff is not None]
+    return Replayed(
+        **{name: sum(getattr(each, name) for each in nodes.values()) for name in counts},
+        by_subscription=dict(sorted(all_of_them.items())),
+        diff=Compared(_union(each.new for each in diffs), _union(each.gone for each in diffs)) if diffs else None,
+        nodes=nodes,
+    )
+
+
+def _union(sides: Iterable[Difference]) -> Difference:
+    found, by_subscription = list(sides), Counter[str]()
+    for each in found:
+        by_subscription.update(each.by_subscription)
+    examples = [example for each in found for example in each.examples][:EXAMPLES]
+    return Difference(sum(each.count for each in found), dict(sorted(by_subscription.items())), examples)
 
 
 def counts_of(found: BatchResult) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from pyspark.sql.streaming import StreamingQuery
 from tocsin.pipeline.batch import Batches, PublishedBatch, warm_up
 from tocsin.pipeline.errors import OutOfStep, PipelineError, is_lasting, sentence
 from tocsin.pipeline.frames import stream_log
+from tocsin.pipeline.nodes import Others
 from tocsin.pipeline.session import HERE, SparkSettings, session
 from tocsin.pipeline.source import Offsets
 from tocsin.pipeline.state.publisher import LEAST, StatePublisher, open_store
 from tocsin.pipeline.tables.commits import COMMIT_SECONDS, Committer
 from tocsin.pipeline.tables.location import located, note
-from tocsin.pipeline.tables.schemas import DELIVERIES, KEPT, STREAMED
+from tocsin.pipeline.tables.schemas import DELIVERIES, KEPT, STREAMED, SUBSCRIPTIONS
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.store.outbox import Outbox
 from tocsin.store.places import LOG, OUTCOMES, Places
@@ -43,7 +44,8 @@ class RunSettings:
     `rows` is how many records a batch may have; `interval` how often, in seconds, the log is looked at. With `once`
     the job ends when it has read what is there. A row
     is in its table after `commit_seconds`. A snapshot is made of so many changes of subscriptions. With `shared` the
-    records are those of a log that nodes share, and `data` is the job's own.
+    records are those of a log that nodes share, and `data` is the job's own. `others` are the data directories of nodes
+    that are read besides; the tables of all are those of `data`.
     """
 
     data: Path
@@ -57,6 +59,7 @@ class RunSettings:
     commit_seconds: float = COMMIT_SECONDS
     snapshot_changes: int = LEAST
     shared: SharedLog | None = None
+    others: tuple[Path, ...] = ()
 
     @property
     def cores(self) -> Path:
@@ -136,6 +139,8 @@ def _run(settings: RunSettings, progress: Progress) -> None:
             "`run` cannot go by Spark Connect: batches are published by the driver, which would be at the server and"
             " not at the data directory; start it where the data directory is, with --master for a cluster"
         )
+    if settings.shared is not None and settings.others:
+        raise PipelineError("a log in Kafka holds what all its nodes accept: name one data directory, the job's own")
     stop, places = threading.Event(), Places(settings.data)
     _stop_on_signals(stop)
     if settings.shared is not None:
@@ -180,17 +185,26 @@ def keep_running(
 @contextmanager
 def publishing(settings: RunSettings, progress: Progress) -> Iterator[Batches]:
     """Where batches go: the outbox, the tables and the state that tasks are told of."""
-    data, storage, shared = settings.data, settings.tables, settings.shared
+    data, storage, shared, least = settings.data, settings.tables, settings.shared, settings.snapshot_changes
     with shared_past(data, shared) as bring_up:
         deliver = delivers(data, settings.deliver)
-        publisher = StatePublisher(data, storage, least=settings.snapshot_changes, bring_up=bring_up)
+        publisher = StatePublisher(data, storage, least=least, bring_up=bring_up)
         with publisher as state, closing(Outbox.open(Places(data).outbox)) as outbox:
             check_in_step(data, outbox, shared=shared is not None)
-            for name in STREAMED:
+            for name in (*STREAMED, SUBSCRIPTIONS):
                 storage.check(name)
             note(data, storage, outbox)
-            with Committer(storage, outbox, progress.wait, seconds=settings.commit_seconds):
-                yield Batches(data, storage, outbox, state, deliver=deliver, shared=shared, done=progress.batch)
+            others = Others(data, settings.others, storage, _end(outbox, shared), progress.wait, least=least)
+            beside = others.table_of_subscriptions(outbox, state) if settings.others else None
+            committer = Committer(storage, outbox, progress.wait, seconds=settings.commit_seconds, beside=beside)
+            with others, committer:
+                yield Batches(data, storage, outbox, state, others, deliver=deliver, shared=shared, done=progress.batch)
+
+
+def _end(outbox: Outbox, shared: SharedLog | None) -> Offsets:
+    """How far nodes were read. Of a log that they share, that is by partition and none of theirs."""
+    last = outbox.last() if shared is None else None
+    return {} if last is None else json.loads(last.end)
 
 
 @contextmanager
@@ -213,7 +227,10 @@ def shared_past(data: Path, shared: SharedLog | None) -> Iterator[Callable[[], N
 
 def start(spark: SparkSession, settings: RunSettings, batches: Batches) -> StreamingQuery:
     log = settings.data if settings.shared is None else settings.shared
-    records = stream_log(spark, log, rows=settings.rows, parts_file=str(settings.cores.absolute()))
+    files = {"parts_file": str(settings.cores.absolute())}
+    if settings.others:
+        files["others_file"] = str(Places(settings.data).nodes.absolute())
+    records = stream_log(spark, log, rows=settings.rows, **files)
     writer = records.writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", str(Places(settings.data).checkpoint.absolute()))
     pace = {"availableNow": True} if settings.once else {"processingTime": f"{settings.interval} seconds"}
@@ -234,6 +251,7 @@ def _follow(
     try:
         while not stop.wait(_LOOK_SECONDS) and _is_parent(parent) and query.isActive:
             cores.keep_up()
+            batches.look()
             progress.stages(query.lastProgress)
         progress.stages(query.lastProgress)
         with batches.busy:
@@ -300,7 +318,7 @@ def _is_end(end: Offsets, plan: Path) -> bool:
     nothing was read yet is at 0 with us, and with Spark where retention has it begin."""
     try:
         planned = json.loads(plan.read_text("utf-8").splitlines()[2])
-        return all(planned[name] == (end[name] or planned[name]) for name in (LOG, OUTCOMES))
+        return all(planned[name] == (end[name] or planned[name]) for name in (LOG, OUTCOMES, *end))
     except (OSError, ValueError, LookupError, TypeError):
         return False
 

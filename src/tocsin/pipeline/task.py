@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import neighbour_of
 from tocsin.pipeline.hop import Failure, MatchedNotification, RecordResult, decode_outcomes, hop, shared_hop
+from tocsin.pipeline.source import log_named
 from tocsin.pipeline.state.published import Published
 from tocsin.pipeline.state.standing import standing
 from tocsin.pipeline.tables.parts import INLINE_BYTES, Part, PartWriter, Row, encode
@@ -42,6 +43,7 @@ class Sink:
     snapshot: str | None = None
     outbox: "OutboxWriter | None" = None  # where deliveries go, if not into rows
     source: str = LOG
+    node: str | None = None  # whose log that is
     sent_as: str = ""
     counted: Counter[str] = field(default_factory=Counter)
     by_subscription: Counter[str] = field(default_factory=Counter)
@@ -107,7 +109,7 @@ class Sink:
             self.part.add(DELIVERIES, (each,), 0, 0, len(each.data))
 
     def _add_failed(self, offset: int, failed: Failure) -> None:
-        row = (self.source, offset, failed.subscription, self.now, failed.reason, failed.record, failed.item)
+        row = (self.source, offset, failed.subscription, self.now, failed.reason, failed.record, failed.item, self.node)
         self.add(QUARANTINE, row, offset, self.now, len(failed.record or b""))
 
 
@@ -119,7 +121,13 @@ def notification_row(said: Notification) -> Row:
     kind = None if said.type is None else str(said.type)
     words = (said.dialect, said.producer, str(said.topic), kind, said.attributes)
     payload = (said.payload.media_type, said.payload.data)
-    return (said.id, *_place(said), said.when // 1_000, *words, *payload, said.cause)
+    return (said.id, *_place(said), said.when // 1_000, *words, *payload, said.cause, *_way(said))
+
+
+def _way(said: Notification) -> tuple[str, str, int, tuple[str, ...]]:
+    """Where it came in, where it was matched, and how it went from the one to the other."""
+    here, way = said.at.node, said.way
+    return (here, here, 0, ()) if way is None else (way.origin, here, way.hops, way.path)
 
 
 def _history_row(outcome: Outcome) -> Row:
@@ -156,11 +164,20 @@ Frames = Iterator[tuple[int, int, bytes]]  # offset, what it meets, payload
 
 
 @dataclass(frozen=True)
+class Met:
+    """What records of one node meet: `state` is what the driver published of subscriptions and declarations, and all
+    that a task knows of them; in `log` a subscription finds what was before it."""
+
+    log: Path
+    state: Published
+
+
+@dataclass(frozen=True)
 class Task:
     """A function for `mapInArrow` with all it needs; it travels to the workers.
 
-    `tables` are those to write; with `customise` what would be sent is made too. `state` is what the driver published
-    of subscriptions and declarations, and all that a task knows of them.
+    `tables` are those to write; with `customise` what would be sent is made too. Records meet what is their node's own:
+    `log` and `state` are those of the first data directory, `others` those of nodes that are read beside it, by name.
     """
 
     log: Path
@@ -173,6 +190,7 @@ class Task:
     inline: int = INLINE_BYTES
     shared: SharedLog | None = None  # in place of the log
     sent_as: str = ""  # what a job that is none of the stream's puts before the marks of what it sends
+    others: Mapping[str, Met] = field(default_factory=dict)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """A task's records are of one log and in order."""
@@ -180,21 +198,25 @@ class Task:
         if first is None or not first.num_rows:
             return
         log, partition, meets = (first.column(name)[0].as_py() for name in ("log", "partition", "meets"))
-        writer = PartWriter(self.written or self.storage, self.inline)
-        sink = Sink(writer, self.tables, time.time_ns() // 1_000, self.state.digest)
+        writer, state = PartWriter(self.written or self.storage, self.inline), self._met(log).state
+        sink = Sink(writer, self.tables, time.time_ns() // 1_000, state.digest, node=state.node or None)
         if self.shared is None:
-            sink.source = log
+            sink.source, _ = log_named(log)
             stop = self._keep(log, _frames(first, batches), sink)
         else:
-            sink.source = f"{log}/{partition}"
+            log = sink.source = f"{log}/{partition}"
             stop, meets = self._keep_shared(log, list(_frames(first, batches)), sink)
-        yield self._result(sink.source, stop, meets, sink, sink.finished())
+        yield self._result(log, stop, meets, sink, sink.finished())
+
+    def _met(self, log: str) -> Met:
+        _, node = log_named(log)
+        return self.others[node] if node else Met(self.log, self.state)
 
     def _keep(self, log: str, frames: Frames, sink: Sink) -> int:
-        offset = -1
-        if log == LOG:
-            met, records = standing(self.storage, self.state), ((offset, payload) for offset, _, payload in frames)
-            with closing(LogReader(self.log)) as reader:
+        offset, own = -1, self._met(log)
+        if log_named(log)[0] == LOG:
+            met, records = standing(self.storage, own.state), ((offset, payload) for offset, _, payload in frames)
+            with closing(LogReader(own.log)) as reader:
                 for seen in hop(records, met, customise=self.customise, log=reader):
                     sink.add_seen(seen)
                     offset = seen.offset
@@ -205,8 +227,8 @@ class Task:
 
     def _keep_shared(self, log: str, frames: Sequence[tuple[int, int, bytes]], sink: Sink) -> tuple[int, int]:
         """Deliveries are in the shared outbox when this returns."""
-        if log == OUTCOMES:
-            return self._keep(log, iter(frames), sink), 0
+        if log_named(log)[0] == OUTCOMES:
+            return self._keep(OUTCOMES, iter(frames), sink), 0
         assert self.shared is not None
         if DELIVERIES in self.tables:
             sink.outbox, sink.sent_as = _outbox_writer(self.shared), self.sent_as

@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.routing.machine import Effect, Machine, Report
-from tocsin.store.machines import Letter
+from tocsin.store.machines import Letter, Writing
 
 M = TypeVar("M", bound=Machine[Any])
 
@@ -45,6 +45,14 @@ class Family(ABC, Generic[M]):
         del machine
         return True
 
+    def holds(self, name: str) -> bool:
+        """Whether a machine of that name is asked at this node, if there is one."""
+        del name
+        return True
+
+    def admit(self, letter: Letter) -> None:
+        """Of one that nobody keeps: refused if its machine is another node's by now."""
+
     def place(self, letter: Letter, machine: M | None) -> Place | None:
         """Where it is to go, given the machine of that name at this node; None if there is none anywhere."""
         return HERE if machine is not None or isinstance(letter.message, self.begins) else None
@@ -54,6 +62,10 @@ class Family(ABC, Generic[M]):
         del letter, now
         return ()
 
+    def report_place(self, report: Report) -> Place:
+        """Where one goes that is not for this node."""
+        return Place(report.to, REPORTS)
+
     def gathers(self, report: Report) -> bool:
         """Whether it is for this node."""
         return not report.to
@@ -61,6 +73,10 @@ class Family(ABC, Generic[M]):
     def not_here(self, machine: str) -> str:
         """What another node hears that asks a machine which this node has not."""
         return f"there is no {machine!r} of {self.title} at this node"
+
+    def wrote(self, writing: Writing) -> None:
+        """It is on disk, before anything else is said of it."""
+        del writing
 
     def reported(self, what: Any) -> None:
         """It is on disk."""

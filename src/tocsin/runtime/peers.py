@@ -13,7 +13,7 @@ from tocsin.delivery.settings import DeliverySettings
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.refusal import Reason, Refusal
 from tocsin.routing.machine import Send
-from tocsin.runtime.family import NOWHERE, REPORTS, Family, Place
+from tocsin.runtime.family import NOWHERE, Family, Place
 from tocsin.runtime.turn import Item
 from tocsin.store.errors import StoreError
 from tocsin.store.machines import LATEST, Letter, MachineTables, Outgoing
@@ -171,7 +171,7 @@ class _Lane:
         """Who has moved, or was never known, is looked up whenever it could not be told."""
         carried = await self._carry(rows)
         answer, left = carried.answer, await self._settle(rows, carried)
-        if left and self._place.lane != REPORTS:
+        if any(row.to for row in left):  # else they are reports, which go where they are told to
             left = await self._look_up(left)
         if left and answer.status == 200 and self._failed + 1 >= min(ABSENT_TRIES, self._patience.attempts):
             left = await self._lose(left)

@@ -9,7 +9,7 @@ are made anew from the store.
 import asyncio
 import contextlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Generic
 
@@ -22,7 +22,7 @@ from tocsin.runtime.family import Family, M
 from tocsin.runtime.peers import Peers, Way
 from tocsin.runtime.turn import Item, Turn
 from tocsin.store.errors import StoreError
-from tocsin.store.machines import Letter, MachineTables
+from tocsin.store.machines import Letter, MachineTables, Writing
 from tocsin.wire.peer_messages import UNREADABLE, Batch, Reply, Taken
 
 MOST_WAITING = 20_000  # that callers wait for; who comes then is refused
@@ -59,6 +59,7 @@ class Runtime(Generic[M]):
         way: Way | None = None,
     ) -> None:
         self._family, self._tables, self._now, self._report = family, tables, now, report
+        self.tables = tables
         self.handled: Counter[str] = Counter()  # letters, by the machine that handled them
         self._waiting: deque[_Call] = deque()
         self._size = 0
@@ -67,6 +68,8 @@ class Runtime(Generic[M]):
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._asking: set[asyncio.Task[None]] = set()
         self._running: asyncio.Task[None] | None = None
+        self.written: Callable[[Writing], Awaitable[None]] | None = None  # waits until those who keep copies have it
+        self._turns = asyncio.Lock()
         self._peers = None if way is None else Peers(way, family, tables, self.take, now, report)
         self.machines, self._local = self._load()
 
@@ -110,20 +113,34 @@ class Runtime(Generic[M]):
         """Nobody waits for it: it is stepped in its turn, and again until that is written."""
         self._enqueue(_Call([Letter(to, message)]))
 
+    @contextlib.asynccontextmanager
+    async def between_turns(self) -> AsyncIterator[MachineTables]:
+        """Nothing is stepped meanwhile: machines may come from another node, or go there. They are read again then."""
+        async with self._turns:
+            before = set(self.machines)
+            yield self._tables
+            self.machines, self._local = await asyncio.to_thread(self._load)
+            came = [name for name in self.machines if name not in before]
+            self._put_back([_Call([Letter(name, Started()) for name in came])] if came else [])
+            self._wake.set()
+        if self._peers is not None:
+            self._peers.start()
+
     async def receive(self, batch: Batch) -> Taken:
         """From another node. Questions for a machine that is not here cost what comes with them nothing."""
         letters = [Letter(each.to, self._decoded(each.body), each.id) for each in batch.letters]
         absent = {each.id for each in letters if each.to and not self._is_resident(each.to)}
-        asked = [each for each in batch.questions if each.of in self.machines]
+        questions = ((each, self._decoded(each.body)) for each in batch.questions if self._family.holds(each.of))
+        asked = [(each, said) for each, said in questions if each.of in self.machines or self._begins(said)]
         if batch.questions and not (asked or batch.letters):
             raise Refusal("not-here", self._family.not_here(batch.questions[0].of))
         items: list[Item] = [each if each.to else Report(each.message) for each in letters if each.id not in absent]
-        answers = await self.take([*items, *(Letter(each.of, self._decoded(each.body)) for each in asked)])
+        answers = await self.take([*items, *(Letter(each.of, said) for each, said in asked)])
         if len(answers) != len(asked):
             raise Refusal("malformed", "not a question that is answered here")
         replies = (
             Reply(each.number, Raw(self._tables.messages.encode(answer)))
-            for each, answer in zip(asked, answers, strict=True)
+            for (each, _), answer in zip(asked, answers, strict=True)
         )
         return Taken(tuple(absent), tuple(replies))
 
@@ -132,6 +149,9 @@ class Runtime(Generic[M]):
             return self._tables.messages.decode(body)
         except UNREADABLE as problem:
             raise Refusal("malformed", f"not what a node says: {problem}") from None
+
+    def _begins(self, question: Any) -> bool:
+        return isinstance(question, self._family.begins)
 
     def _is_resident(self, name: str) -> bool:
         machine = self.machines.get(name)
@@ -162,7 +182,8 @@ class Runtime(Generic[M]):
 
     async def _attempt(self, calls: list[_Call]) -> None:
         try:
-            answers = await self._turn(calls)
+            async with self._turns:
+                answers = await self._turn(calls)
         except Exception as problem:
             self._tell_operator(problem)
             with contextlib.suppress(StoreError):  # what failed did not happen, for those who look right away too
@@ -190,6 +211,8 @@ class Runtime(Generic[M]):
                 raise problem
         if turn.writing:
             await asyncio.to_thread(self._tables.write, turn.writing)
+            if self.written is not None:
+                await self.written(turn.writing)
         self._done(turn, handled)
         return answers
 
@@ -231,6 +254,8 @@ class Runtime(Generic[M]):
         return await asyncio.to_thread(self._tables.known, ids) if ids else set()
 
     def _done(self, turn: Turn, handled: int) -> None:
+        if turn.writing:
+            self._family.wrote(turn.writing)
         for _ in range(handled):
             self._local.popleft()
         self._local += turn.local

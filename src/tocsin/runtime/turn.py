@@ -23,7 +23,7 @@ from tocsin.routing.machine import (
     SetTimer,
     Unanswered,
 )
-from tocsin.runtime.family import HERE, REPORTS, Family, Place
+from tocsin.runtime.family import HERE, Family, Place
 from tocsin.store.machines import Codec, Letter, Outgoing, Writing
 
 Item = Letter | Effect | Expire
@@ -62,6 +62,8 @@ class Turn:
 
     def handle(self, letter: Letter) -> list[Any]:
         """One that was taken before, or that nobody keeps."""
+        if not letter.id:
+            self._family.admit(letter)
         machine = self._machines[letter.to] if letter.to in self._machines else self._begin(letter)
         gone = machine is None or (letter.id and not self._family.resident(machine))
         answers = self._pass_on(letter) if gone else self._handle(letter)
@@ -122,7 +124,7 @@ class Turn:
                 if self._family.gathers(effect):
                     self.writing.reports.append(effect.what)
                 else:
-                    self._outgoing(Place(effect.to, REPORTS), effect.what)
+                    self._outgoing(self._family.report_place(effect), effect.what, uuid.uuid4().hex)
             case Ask():
                 self._ask(name, effect)
             case SetTimer(when):
@@ -134,11 +136,15 @@ class Turn:
 
     def _ask(self, name: str, ask: Ask) -> None:
         """A machine that is here answers at once: its rows and what follows from them are one transaction."""
-        if ask.of not in self._machines:
+        if not self._family.holds(ask.of) or self._asked(ask) is None:
             self.asks.append((name, ask))
             return
         for answer in self._step(ask.of, ask.question) or [Unanswered(ask.question)]:
             self._step(name, answer)
+
+    def _asked(self, ask: Ask) -> Machine[Any] | None:
+        """The first question may bring it into being."""
+        return self._machines.get(ask.of) or self._begin(Letter(ask.of, ask.question))
 
     def _send(self, send: Send) -> None:
         letter = Letter(send.to, send.message, send.id or uuid.uuid4().hex)

@@ -6,12 +6,24 @@ from typing import Any
 
 from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Payload
-from tocsin.routing.implicit.history import CentralHistory
-from tocsin.routing.implicit.messages import HISTORY, MOST_PASSES, Copy, Handled, Message, Publish, gone
+from tocsin.routing.implicit.history import CentralHistory, MessageHistory
+from tocsin.routing.implicit.messages import (
+    HISTORY,
+    MOST_PASSES,
+    Copy,
+    Handled,
+    Message,
+    Publish,
+    gone,
+    is_history,
+    is_of_one_message,
+    key_of,
+)
 from tocsin.routing.implicit.notifier import MOST_NAMES, Notifier
 from tocsin.routing.implicit.protocols import protocol
 from tocsin.routing.implicit.result import Dissemination, dissemination
 from tocsin.routing.machine import Machine, Report, Send
+from tocsin.routing.ring.identifiers import distance
 from tocsin.semantics.interest.world import World
 from tocsin.sim.network import Delay, Network
 
@@ -21,7 +33,8 @@ Weigh = Callable[[Iterable[str]], int]  # the bytes of a header
 
 class NotifierNetwork(Network):
     """The world may change between two steps of the clock. `send` and `ask` are how long a message takes to a notifier
-    and to the central history (once there, once back)."""
+    and to the central history (once there, once back). `nodes` are the places on a circle of those who have histories
+    of single messages."""
 
     def __init__(
         self,
@@ -30,8 +43,10 @@ class NotifierNetwork(Network):
         send: Delay | None = None,
         ask: Delay | None = None,
         most_names: int | None = MOST_NAMES,
+        nodes: Iterable[int] = (0,),
     ) -> None:
         super().__init__(self._machine_of, send=send, ask=ask)
+        self.nodes = sorted(nodes)
         self.world, self._most_names = world, most_names
         self.handled: list[Handled] = []
         self.told: list[Copy] = []
@@ -46,6 +61,17 @@ class NotifierNetwork(Network):
     @property
     def notifiers(self) -> list[Notifier]:
         return [each for each in self.machines.values() if isinstance(each, Notifier)]
+
+    def node_of(self, name: str) -> int:
+        """Who has the history of that name: the first node at or behind its key."""
+        return min(self.nodes, key=lambda node: distance(key_of(name), node))
+
+    def lose(self, node: int) -> None:
+        """Its successor goes on for it, from copies of what it remembered."""
+        lost = [name for name in self.machines if is_history(name) and self.node_of(name) == node]
+        self.nodes.remove(node)
+        for name in lost:
+            self.crash(name)
 
     def publish(
         self, root: str, topic: str, protocol_name: str, *, data: bytes = b"", limit: int = LIMIT, number: int = 1
@@ -81,8 +107,8 @@ class NotifierNetwork(Network):
         self.handled.append(gone(send.message, self.clock.now))
 
     def _machine_of(self, name: str, rows: Mapping[str, Any]) -> Machine[Any]:
-        if name == HISTORY:
-            return CentralHistory(rows.values())
+        if is_history(name):
+            return (MessageHistory if is_of_one_message(name) else CentralHistory)(rows.values())
         return Notifier(name, partial(self.world.neighbours, name), rows, self._most_names)
 
 

@@ -9,13 +9,13 @@ from typing import Any
 from msgspec import Struct
 
 from tocsin.model.identity import SECOND, Instant
-from tocsin.routing.machine import Ask, Effect, Machine, Report, Started, Unanswered
+from tocsin.routing.machine import Ask, Effect, Machine, Report, Unanswered
 from tocsin.routing.ring.identifiers import identifier_of
 from tocsin.routing.ring.roster import Change, Member, Roster, Stamp
 from tocsin.routing.ring.roster_hearing import Settings
 from tocsin.routing.ring.roster_machine import DEFAULTS, ROSTER, RosterKeeper
-from tocsin.routing.ring.roster_messages import Ballot, Chosen, Departed, Enter, Found, PutOut, Vote
-from tocsin.routing.ring.roster_passage import OWN, Own
+from tocsin.routing.ring.roster_messages import Ballot, Departed, Enter, Found, Own, PutOut, Vote
+from tocsin.routing.ring.roster_passage import OWN
 from tocsin.sim.network import MILLISECOND, Network
 
 SLOWEST, FASTEST = 980, 1020  # thousandths of true time, as clocks run
@@ -52,7 +52,7 @@ class RosterNetwork(Network):
         self.asked, self.reports = Counter[str](), defaultdict[str, list[Any]](list)
         self.wanting: set[str] = set()  # nodes that want to be in
         self.chosen: dict[Stamp, Roster] = {}
-        self.conflicts: list[str] = []
+        self.wrongs: list[str] = []  # what must not be
         self._votes: defaultdict[tuple[Stamp, Ballot], set[str]] = defaultdict(set)
 
     # What happens to nodes
@@ -93,7 +93,7 @@ class RosterNetwork(Network):
         return roster
 
     def part(self, side: Iterable[str]) -> None:
-        """From all the others, and whoever comes later."""
+        """From all the others that there are."""
         these = set(side)
         self.cut |= {frozenset((one, other)) for one in these for other in set(self.nodes) - these}
 
@@ -120,12 +120,22 @@ class RosterNetwork(Network):
     def newest(self) -> Roster:
         return self.chosen[max(self.chosen)]
 
-    def acting_outside(self) -> list[str]:
-        """Nodes that act as members while a roster without them is chosen: there must be none."""
-        newest = self.newest
-        keepers = [self.keeper(name) for name in sorted(self.up)]
-        outside = [each for each in keepers if newest.living(each.me.life) is None]
-        return [each.me.name for each in outside if each.standing(self.now(each.me.name)) == "member"]
+    def is_healthy(self) -> bool:
+        """Whether those who are up can go on by themselves: of the newest roster that one of them knows, and of all
+        that were chosen since without anybody's knowing, there is a majority."""
+        keepers = [self.keeper(name) for name in self.up]
+        lives = {each.me.life for each in keepers}
+        known = max((each.stamp for each in keepers if each.is_in), default=(0, 0))
+        rosters = [each for stamp, each in self.chosen.items() if stamp >= known]
+        return all(sum(member.life in lives for member in each.members) >= each.majority for each in rosters)
+
+    def _look_at(self, name: str) -> None:
+        """Nobody may act as a member while a roster without it is chosen. As time passes a node only stops to: it is
+        enough to look when it did something, and when something is chosen."""
+        keeper = self.machines.get(name)
+        is_outside = isinstance(keeper, RosterKeeper) and self.newest.living(keeper.me.life) is None
+        if is_outside and self.standing(name) == "member":
+            self.wrongs.append(f"{name} acts outside {self.newest.stamp} at {self.clock.now / SECOND} s")
 
     # How it is done
 
@@ -133,7 +143,10 @@ class RosterNetwork(Network):
         name = to.removeprefix(SCHEME)
         if name not in self.up or (machine := self.machine(name)) is None:
             return []
-        return self._do_all(name, machine.step(message, self.now(name)))
+        answers = self._do_all(name, machine.step(message, self.now(name)))
+        if self.chosen:
+            self._look_at(name)
+        return answers
 
     def remembered(self, name: str, key: str, row: Any) -> None:
         super().remembered(name, key, row)
@@ -150,9 +163,13 @@ class RosterNetwork(Network):
             self._see(roster.changed(change))
 
     def _see(self, roster: Roster) -> None:
-        known = self.chosen.setdefault(roster.stamp, roster)
-        if known != roster:
-            self.conflicts.append(f"{known} and {roster}")
+        known = self.chosen.get(roster.stamp)
+        if known is None:
+            self.chosen[roster.stamp] = roster
+            for name in self.up:
+                self._look_at(name)
+        elif known != roster:
+            self.wrongs.append(f"{known} and {roster}")
 
     def _do(self, name: str, effect: Effect) -> None:
         match effect:
@@ -170,9 +187,11 @@ class RosterNetwork(Network):
                 self.wanting.discard(name)
             case PutOut(roster):
                 by = self.random.choice(roster.members).address
-                self.clock.after(SECOND, partial(self.take, name, Enter(by)))
-            case Chosen():
-                pass
+                self.clock.after(SECOND, partial(self._enter_again, name, by))
+
+    def _enter_again(self, name: str, by: str) -> None:
+        if name in self.wanting:
+            self.take(name, Enter(by))
 
     def _asked(self, name: str, ask: Ask) -> None:
         """A question that does not arrive is given up; so is one whose answer does not, though it was heard."""
@@ -193,6 +212,3 @@ class RosterNetwork(Network):
 
     def _made(self, name: str, rows: Mapping[str, Any]) -> Machine[Any] | None:
         return RosterKeeper(self.nodes[name], rows, self.settings) if name in self.nodes else None
-
-
-__all__ = ["Clockwork", "RosterNetwork", "Started"]

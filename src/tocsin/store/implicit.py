@@ -11,6 +11,7 @@ from tocsin.model.identity import Instant
 from tocsin.routing.implicit.messages import Handled, Publication
 from tocsin.semantics.interest.changes import Change, Changing
 from tocsin.store.connection import Connection
+from tocsin.store.machines import Piece
 
 SCHEMA = """
 CREATE TABLE implicit_publication (
@@ -27,6 +28,8 @@ CREATE TABLE world_change (
 """
 ADDRESSES = "implicit_addresses"
 _encode = msgspec.msgpack.Encoder().encode
+_decode_publication: Callable[[bytes], Publication] = msgspec.msgpack.Decoder(Publication).decode
+_decode_report: Callable[[bytes], Handled] = msgspec.msgpack.Decoder(Handled).decode
 _decode_change: Callable[[bytes], Change] = msgspec.msgpack.Decoder(Change).decode
 
 
@@ -50,6 +53,21 @@ class ImplicitTables:
         old = "SELECT id FROM implicit_publication WHERE time < ?"
         transaction.execute(f"DELETE FROM implicit_report WHERE message IN ({old})", (before,))  # noqa: S608 - our own words
         transaction.execute("DELETE FROM implicit_publication WHERE time < ?", (before,))
+
+    def pieces_of(self, reports: Sequence[Any]) -> list[Piece]:
+        found = [Piece("publication", each.id, body=_encode(each)) for each in reports if isinstance(each, Publication)]
+        handled = (each for each in reports if isinstance(each, Handled))
+        return [*found, *(Piece("report", each.message, each.copy, body=_encode(each)) for each in handled)]
+
+    def pieces(self, wanted: Callable[[str], bool]) -> list[Piece]:
+        """Of those messages."""
+        found = self.pieces_of([each for each in self.publications(-1) if wanted(each.id)])
+        rows = self._connection.rows("SELECT message, copy, body FROM implicit_report")
+        return found + [Piece("report", name, copy, body=body) for name, copy, body in rows if wanted(name)]
+
+    def add_pieces(self, transaction: sqlite3.Connection, pieces: Sequence[Piece]) -> None:
+        told = [_decode_publication(each.body) for each in pieces if each.kind == "publication"]
+        self.add(transaction, [*told, *(_decode_report(each.body) for each in pieces if each.kind == "report")])
 
     def publication(self, message: str) -> Publication | None:
         query = "SELECT id, root, topic, protocol, time FROM implicit_publication WHERE id = ?"
@@ -85,6 +103,13 @@ class ImplicitTables:
     def add_changes(self, changes: Iterable[Changing]) -> None:
         rows = ((each.version, each.when, each.by, _encode(each.change)) for each in changes)
         with self._connection.write("FULL") as transaction:
+            transaction.executemany("INSERT INTO world_change VALUES (?, ?, ?, ?)", rows)
+
+    def replace_changes(self, changes: Iterable[Changing]) -> None:
+        """In place of all there were."""
+        rows = [(each.version, each.when, each.by, _encode(each.change)) for each in changes]
+        with self._connection.write("FULL") as transaction:
+            transaction.execute("DELETE FROM world_change")
             transaction.executemany("INSERT INTO world_change VALUES (?, ?, ?, ?)", rows)
 
     def changes(self, after: int = 0, limit: int = -1) -> list[Changing]:

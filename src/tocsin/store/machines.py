@@ -5,7 +5,7 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -31,7 +31,9 @@ CREATE INDEX machine_outbox_lane ON machine_outbox (family, peer, lane, seq)
 """
 _pack = msgspec.msgpack.Encoder().encode
 _unpack: Callable[[bytes], tuple[str, Raw]] = msgspec.msgpack.Decoder(tuple[str, Raw]).decode
+_unpack_out: Callable[[bytes], tuple[str, str, bytes]] = msgspec.msgpack.Decoder(tuple[str, str, bytes]).decode
 LATEST = 2**63 - 1
+RowBytes = tuple[str, str | None, bytes | None]  # machine, key and row; without a key the machine is no more
 
 
 class Codec:
@@ -94,12 +96,33 @@ class Writing(Struct):
         return bool(self.size or self.ended or self.expire is not None)
 
 
+Kind = Literal["row", "ended", "taken", "done", "out", "sent", "expire", "publication", "report"]
+
+
+class Piece(Struct, frozen=True, array_like=True):
+    """Of what the machines of a node remember and have in hand, one thing, as it is told to another node: a row (with
+    no body: forgotten), a letter by its id, what is to go out, a report."""
+
+    kind: Kind
+    machine: str
+    key: str = ""
+    when: int = 0
+    body: bytes = b""
+
+
 class Ledger(Protocol):
-    """Where a family keeps what its machines report, in the same transaction."""
+    """Where a family keeps what its machines report, in the same transaction; in pieces for another node, of those
+    messages alone that are wanted."""
 
     def add(self, transaction: sqlite3.Connection, reports: Sequence[Any]) -> None: ...
 
     def expire(self, transaction: sqlite3.Connection, before: Instant) -> None: ...
+
+    def pieces_of(self, reports: Sequence[Any]) -> list[Piece]: ...
+
+    def pieces(self, wanted: Callable[[str], bool]) -> list[Piece]: ...
+
+    def add_pieces(self, transaction: sqlite3.Connection, pieces: Sequence[Piece]) -> None: ...
 
 
 class Outbox:
@@ -108,6 +131,7 @@ class Outbox:
     def __init__(self, connection: Connection, family: str) -> None:
         self._connection, self._family, self._counting = connection, family, Lock()
         self.rows = 0
+        self.told_sent: Callable[[list[Piece]], None] | None = None  # for those who keep copies
 
     def count(self) -> None:
         query = "SELECT count(*) FROM machine_outbox WHERE family = ?"
@@ -137,11 +161,14 @@ class Outbox:
         rows = self._connection.first_rows(query, (self._family, peer, lane, before, limit), most_bytes)
         return [Outgoing(peer, lane, id_, to, when, body, seq) for id_, to, when, seq, body in rows]
 
-    def sent(self, rows: Iterable[Outgoing]) -> None:
+    def sent(self, rows: Sequence[Outgoing]) -> None:
         """Forgotten in a power cut they are sent again, which the receiver knows by their ids."""
         with self._connection.write("NORMAL") as transaction:
-            done = transaction.executemany("DELETE FROM machine_outbox WHERE seq = ?", ((row.seq,) for row in rows))
+            gone = [(row.seq,) for row in rows]
+            done = transaction.executemany("DELETE FROM machine_outbox WHERE seq = ?", gone)
         self.added(-done.rowcount)
+        if self.told_sent is not None:
+            self.told_sent([Piece("sent", row.to, row.id) for row in rows])
 
 
 class MachineTables:
@@ -188,6 +215,74 @@ class MachineTables:
             found[machine][key] = self._rows.decode(body)
         return found
 
+    def written(self) -> list[RowBytes]:
+        """All that is remembered, as it is on disk."""
+        query = "SELECT machine, key, body FROM machine_row WHERE family = ?"
+        return [tuple(row) for row in self._connection.rows(query, (self.family,))]
+
+    def changes(self, writing: Writing) -> list[RowBytes]:
+        """What a writing changed of that."""
+        ended: list[RowBytes] = [(name, None, None) for name in writing.ended]
+        rows = writing.rows.items()
+        return ended + [(*place, None if row is None else self._rows.encode(row)) for place, row in rows]
+
+    def read(self, body: bytes) -> Any:
+        return self._rows.decode(body)
+
+    # For other nodes: whoever keeps copies, or has machines from now on
+
+    def pieces_of(self, writing: Writing) -> list[Piece]:
+        """What a turn changed, in the order in which it is to be changed elsewhere."""
+        encode, now = self._rows.encode, writing.now
+        found = [Piece("ended", name) for name in writing.ended]
+        for (machine, key), row in writing.rows.items():
+            found.append(Piece("row", machine, key, 0, b"" if row is None else encode(row)))
+        found += [Piece("taken", one.to, one.id, now, self.messages.encode(one.message)) for one in writing.taken]
+        found += [Piece("done", each.to, each.id, now) for each in writing.done]
+        found += [_out(each) for each in writing.outgoing]
+        if writing.expire is not None:
+            found.append(Piece("expire", "", when=writing.expire))
+        return found if self._ledger is None else [*found, *self._ledger.pieces_of(writing.reports)]
+
+    def pieces(self, wanted: Callable[[str], bool], *, outgoing: bool) -> list[Piece]:
+        """All there is of those machines; with what is to go out, whoever sent it."""
+        found = [
+            Piece("row", machine, key, 0, body)
+            for machine, key, body in self._of("machine, key, body FROM machine_row")
+            if wanted(machine)
+        ]
+        found += [
+            Piece("done" if done else "taken", machine, id_, when, body)
+            for machine, id_, done, when, body in self._of("machine, id, done, time, body FROM machine_inbox")
+            if wanted(machine)
+        ]
+        if outgoing:
+            query = "peer, lane, id, machine, time, body FROM machine_outbox"
+            found += [_out(Outgoing(*row)) for row in self._of(query)]
+        return found if self._ledger is None else [*found, *self._ledger.pieces(wanted)]
+
+    def _of(self, query: str) -> list[Any]:
+        return self._connection.rows(f"SELECT {query} WHERE family = ?", (self.family,))
+
+    def apply(self, pieces: Sequence[Piece]) -> None:
+        """Told by another node."""
+        family = self.family
+        with self._connection.write("FULL") as transaction:
+            for each in pieces:
+                _apply(transaction, family, each)
+            if self._ledger is not None:
+                self._ledger.add_pieces(transaction, pieces)
+
+    def remove(self, wanted: Callable[[str], bool] | None = None) -> None:
+        """Those machines, which are another node's; without a word all there is."""
+        names = None if wanted is None else [row[0] for row in self._of("DISTINCT machine FROM machine_row")]
+        with self._connection.write("FULL") as transaction:
+            for name in filter(wanted, names or ()):
+                for table in ("machine_row", "machine_inbox"):
+                    transaction.execute(f"DELETE FROM {table} WHERE family = ? AND machine = ?", (self.family, name))  # noqa: S608
+            for table in ("machine_row", "machine_inbox", "machine_outbox") if wanted is None else ():
+                transaction.execute(f"DELETE FROM {table} WHERE family = ?", (self.family,))  # noqa: S608
+
     def open_letters(self) -> list[Letter]:
         """Those that were not handled, as they came."""
         query = "SELECT machine, body, id FROM machine_inbox WHERE family = ? AND NOT done ORDER BY time, rowid"
@@ -206,3 +301,35 @@ class MachineTables:
         taken = ((family, each.id, each.to, 0, now, encode(each.message)) for each in writing.taken)
         transaction.executemany(put, taken)
         transaction.executemany(put, ((family, each.id, each.to, 1, now, b"") for each in writing.done))
+
+
+def _out(row: Outgoing) -> Piece:
+    return Piece("out", row.to, row.id, row.when, _pack((row.peer, row.lane, row.body)))
+
+
+def _apply(transaction: sqlite3.Connection, family: str, piece: Piece) -> None:
+    machine, key = piece.machine, piece.key
+    match piece.kind:
+        case "ended":
+            transaction.execute("DELETE FROM machine_row WHERE family = ? AND machine = ?", (family, machine))
+        case "row" if not piece.body:
+            of_row = "DELETE FROM machine_row WHERE family = ? AND machine = ? AND key = ?"
+            transaction.execute(of_row, (family, machine, key))
+        case "row":
+            put = "INSERT OR REPLACE INTO machine_row VALUES (?, ?, ?, ?)"
+            transaction.execute(put, (family, machine, key, piece.body))
+        case "taken" | "done":
+            put = "INSERT OR REPLACE INTO machine_inbox VALUES (?, ?, ?, ?, ?, ?)"
+            transaction.execute(put, (family, key, machine, piece.kind == "done", piece.when, piece.body))
+        case "out":
+            peer, lane, body = _unpack_out(piece.body)
+            put = (
+                "INSERT INTO machine_outbox (family, peer, lane, id, machine, time, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            )
+            transaction.execute(put, (family, peer, lane, key, machine, piece.when, body))
+        case "sent":
+            gone = "DELETE FROM machine_outbox WHERE family = ? AND machine = ? AND id = ?"
+            transaction.execute(gone, (family, machine, key))
+        case "expire":
+            old = "DELETE FROM machine_inbox WHERE family = ? AND done AND time < ?"
+            transaction.execute(old, (family, piece.when))

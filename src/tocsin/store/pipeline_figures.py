@@ -42,9 +42,9 @@ def pipeline_figures(data: Path) -> PipelineFigures:
         deliveries=totals.deliveries,
         replays=totals.replays,
         end=end,
-        lag={name: max(0, _durable(data, name) - end.get(name, 0)) for name in (LOG, OUTCOMES)},
+        lag={name: max(0, durable(data, name) - end.get(name, 0)) for name in (LOG, OUTCOMES)},
         last=totals.last,
-        lag_seconds=_waits(data, end.get(LOG, 0)),
+        lag_seconds=waits(data, end.get(LOG, 0)),
         state=told.get("state"),
         stages=told.get("stages", {}),
         error=told.get("error"),
@@ -68,7 +68,7 @@ def _told(path: Path) -> dict[str, Any]:
     return told
 
 
-def _waits(data: Path, offset: int) -> float:
+def waits(data: Path, offset: int) -> float:
     """Since when the first record waits that is in no batch yet."""
     with closing(LogReader(Places(data).log(LOG))) as reader:
         for _, payload in reader.kept_frames(offset, min(reader.end(), offset + 1)):
@@ -77,6 +77,7 @@ def _waits(data: Path, offset: int) -> float:
     return 0.0
 
 
-def _durable(data: Path, name: str) -> int:
+def durable(data: Path, name: str) -> int:
+    """How many records of one of a node's logs can be read."""
     with closing(LogReader(Places(data).log(name))) as reader:
         return reader.end()

@@ -85,11 +85,12 @@ class PullPointTable:
         """One transaction, and what each take got by it: what was handed out is handed out once."""
         with self._connection.write("FULL") as transaction:
             transaction.execute("INSERT OR REPLACE INTO pulled VALUES (1, ?)", (saving.pulled_to,))
+            _end(transaction, saving.ended)  # first: one that came back has a beginning in this saving too
             _put(transaction, saving.put)
             transaction.executemany(
                 "INSERT OR REPLACE INTO pull_point VALUES (?, ?, ?, ?)", map(msgspec.structs.astuple, saving.points)
             )
-            _remove(transaction, saving.purged, saving.ended)
+            transaction.executemany("DELETE FROM held WHERE pull_point = ? AND number <= ?", saving.purged)
             transaction.execute("DELETE FROM pull_lag")
             transaction.executemany("INSERT INTO pull_lag VALUES (?, ?)", saving.lagging.items())
             return [_taken(transaction, each) for each in saving.takes]
@@ -139,8 +140,7 @@ def _put(connection: sqlite3.Connection, put: Iterable[Put]) -> None:
     )
 
 
-def _remove(connection: sqlite3.Connection, purged: Iterable[tuple[str, int]], ended: Sequence[str]) -> None:
-    connection.executemany("DELETE FROM held WHERE pull_point = ? AND number <= ?", purged)
+def _end(connection: sqlite3.Connection, ended: Sequence[str]) -> None:
     connection.executemany("DELETE FROM held WHERE pull_point = ?", ((each,) for each in ended))
     connection.executemany("DELETE FROM pull_point WHERE id = ?", ((each,) for each in ended))
 

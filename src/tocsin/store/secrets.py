@@ -23,10 +23,6 @@ class Secrets:
     def all(self) -> list[Secret]:
         return list(map(_secret, self._connection.rows(_READ)))
 
-    def changed(self) -> bool:
-        """Whether another process may have, since the last call."""
-        return self._connection.changed()
-
     def put(self, secret: Secret) -> None:
         self._connection.execute(
             "INSERT OR REPLACE INTO secret (name, kind, value, since, header, address) VALUES (?, ?, ?, ?, ?, ?)",

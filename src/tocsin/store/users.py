@@ -6,7 +6,7 @@ is only its hash.
 
 import hashlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
@@ -63,6 +63,20 @@ class Users:
                 raise UserExists(f"there is a user {name!r} already; `tocsin users password` sets another password")
             transaction.execute("INSERT INTO user VALUES (?, ?)", (name, password))
             transaction.executemany("INSERT INTO user_right VALUES (?, ?, ?)", {_row(name, each) for each in rights})
+
+    def replace_all(self, accounts: Iterable[Account]) -> None:
+        """As another node has them."""
+        with self._changing() as transaction:
+            for table in ("user_token", "user_right", "user"):
+                transaction.execute(f"DELETE FROM {table}")  # noqa: S608 - of three names here
+            for each in accounts:
+                name = each.principal.name
+                transaction.execute("INSERT INTO user VALUES (?, ?)", (name, each.password))
+                rows = {_row(name, right) for right in each.principal.rights}
+                transaction.executemany("INSERT INTO user_right VALUES (?, ?, ?)", rows)
+                transaction.executemany(
+                    "INSERT INTO user_token VALUES (?, ?)", ((token, name) for token in each.tokens)
+                )
 
     def remove(self, name: str) -> None:
         with self._changing(name) as transaction:

@@ -54,7 +54,7 @@ def failing(stage: Stage, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
     monkeypatch.setattr(stage.tables, "write", fails)
 
 
-@pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din"])
+@pytest.mark.parametrize("protocol", ["bin", "cin", "din", "hin", "hin-din", "dht-cin"])
 @pytest.mark.parametrize("changes", [FIG_7, FIG_8, FIG_13], ids=["7", "8", "13"])
 async def test_a_node_counts_as_the_simulator_does(tmp_path: Path, changes: list[Change], protocol: str) -> None:
     expected = disseminate(World.of(changes), "N1", "T", protocol, limit=20)

@@ -36,6 +36,7 @@ from tocsin.model.refusal import Refusal
 from tocsin.model.space import WHOLE, Dimension, InformationSpace, Interval, Like, OneOf, Point, Side
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription
 from tocsin.model.topics import parse_topic_expression
+from tocsin.routing.implicit.messages import key_of
 from tocsin.routing.ring.curves import curve_through
 from tocsin.routing.ring.identifiers import identifier_of
 from tocsin.routing.ring.keys import Place, Spaces, keys_of, place_of
@@ -194,12 +195,16 @@ def test_names_are_of_their_namespace() -> None:
     assert len(keys) == 3
 
 
+def test_how_a_service_is_told_stands_where_its_notifier_is() -> None:
+    assert place_of((ForNotifier("n"),), DECLARED) == Place(TOPICS, Keys((key_of("n"),)))
+
+
 @pytest.mark.parametrize(
     "filters",
     [
         (),
         (Not(expression("r")),),
-        (ForNotifier("n"), ActionIs(("urn:a",)), AttributeIs("type", "exact", "x")),
+        (ActionIs(("urn:a",)), AttributeIs("type", "exact", "x")),
         (AnyOf((expression("r"), ActionIs(("urn:a",)))),),
         (AnyOf((expression("r"), InBox("weather", (WHOLE,) * 3))),),
         (AnyOf((InBox("tides", (WHOLE,)), InBox("weather", (WHOLE,) * 3))),),

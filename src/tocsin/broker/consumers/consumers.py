@@ -1,6 +1,6 @@
 """What the node knows of those it sends to: the secrets they are shown, and whether they consented."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from itertools import chain
 
 import msgspec
@@ -20,34 +20,36 @@ from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Subscription
 from tocsin.routing.consent import Patience
-from tocsin.store import secrets
 from tocsin.store.database import Store
 from tocsin.wire.addresses import place
 from tocsin.wire.http_client import HttpClient
 
+Spread = Callable[[str, str, bytes | None], Awaitable[None]]
+SECRETS = "secrets"
+
 
 class Consumers:
-    """A subscription whose consumer refuses is cancelled."""
+    """A subscription whose consumer refuses is cancelled. `spread` has a secret put at all nodes of a ring."""
 
     def __init__(
         self,
         settings: Settings,
         base_url: str,
         store: Store,
-        secrets: secrets.Secrets,
         standing: StandingSubscriptions,
         http: HttpClient,
         deliverer: Deliverer,
         now: Callable[[], Instant],
         report: Callable[[str], None],
-        is_home: Callable[[str], bool],
+        spread: Spread,
     ) -> None:
-        asked, shared = settings.delivery, settings.worker is not None
+        self._spread = spread
+        asked = settings.delivery
         self._store, self._standing = store, standing
         self.webhook_origins = settings.access.webhook_origins
         self._all_are_asked = asked.consent == "ask"
-        self._secrets = Secrets(secrets, credentials_over_http=asked.credentials_over_http, shared=shared)
-        self._sinks = SinkSecrets(self._secrets, standing, is_home)
+        self._secrets = Secrets(store.secrets, credentials_over_http=asked.credentials_over_http)
+        self._sinks = SinkSecrets(self._secrets, standing)
         patience = Patience(asked.consent_wait, asked.first_backoff, asked.longest_backoff)
         asking = Asking(place(base_url)[0], base_url + CONSENTS, asked.consent_rate, patience)
         self._consents = Consents(store, asking, http, deliverer, standing, now, report)
@@ -111,11 +113,29 @@ class Consumers:
         caller.must_manage_everything("add secrets")
         if replace:
             self._check_users(secret)
+        before = self._secrets.entry(secret.name)
         await self._secrets.add(secret, replace=replace)
+        try:
+            await self._spread(SECRETS, secret.name, self._secrets.entry(secret.name))
+        except Refusal:
+            await self._secrets.take(secret.name, before)  # who asks again is to find it as it was
+            raise
 
     async def remove_secret(self, caller: Caller, name: str) -> None:
+        """Others first: one of them may have a subscription that uses it."""
         caller.must_manage_everything("remove secrets")
-        await self._secrets.remove(name, {each.id for each in self._users(name)})
+        before, users = self._secrets.entry(name), {each.id for each in self._users(name)}
+        try:
+            if before is not None and not users:
+                await self._spread(SECRETS, name, None)
+        except Refusal:
+            await self._spread(SECRETS, name, before)
+            raise
+        await self._secrets.remove(name, users)
+
+    @property
+    def common_secrets(self) -> "_CommonSecrets":
+        return _CommonSecrets(self._secrets, self._users)
 
     def consents(self, caller: Caller) -> Sequence[Waiting]:
         caller.must_manage_everything("see who was asked for consent")
@@ -137,3 +157,17 @@ class Consumers:
             return
         if (before.kind, before.header, before.address) != (secret.kind, secret.header, secret.address):
             raise Refusal("in-use", f"the secret {secret.name!r} is in use and not the same but for its value")
+
+
+class _CommonSecrets:
+    """As other nodes of a ring put them, which do not know who uses them here."""
+
+    def __init__(self, secrets: Secrets, users: Callable[[str], Iterable[Subscription]]) -> None:
+        self._secrets, self._users = secrets, users
+        self.entries = secrets.entries
+
+    async def take(self, name: str, value: bytes | None) -> None:
+        if value is None and self._secrets.entry(name) is not None:
+            await self._secrets.remove(name, {each.id for each in self._users(name)})
+        elif value is not None:
+            await self._secrets.take(name, value)

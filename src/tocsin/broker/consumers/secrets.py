@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from urllib.parse import urlsplit
 
+import msgspec
+
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.client.errors import ClientError
 from tocsin.client.signatures import ID, SIGNATURE, TIMESTAMP, key_of, signature
@@ -31,41 +33,34 @@ _NOT_OURS = re.compile(
     re.IGNORECASE,
 )
 MOST_USERS_NAMED = 5
-LOOK_SECONDS = 0.5
 
 
 class Secrets:
-    """Of those that are `shared` other processes may change some."""
-
     def __init__(
-        self,
-        store: secrets.Secrets,
-        *,
-        credentials_over_http: bool,
-        shared: bool = False,
-        seconds: Callable[[], float] = time.time,
+        self, store: secrets.Secrets, *, credentials_over_http: bool, seconds: Callable[[], float] = time.time
     ) -> None:
         self._store, self._anywhere, self._seconds = store, credentials_over_http, seconds
-        self.is_shared, self._looked = shared, 0.0
         self._known = {each.name: each for each in store.all()}
 
-    def _look(self, name: str | None = None) -> None:
-        """At what others changed: at once for one that is not known or for all, else not more often than for users."""
-        if not self.is_shared:
-            return
-        now = time.monotonic()
-        if now >= self._looked + LOOK_SECONDS or name not in self._known:
-            self._looked = now
-            if self._store.changed():
-                self._known = {each.name: each for each in self._store.all()}
-
     def all(self) -> Sequence[Secret]:
-        self._look()
         return [self._known[name] for name in sorted(self._known)]
+
+    def entries(self) -> dict[str, bytes]:
+        """For the other nodes of a ring."""
+        return {name: msgspec.msgpack.encode(each) for name, each in self._known.items()}
+
+    def entry(self, name: str) -> bytes | None:
+        return None if (found := self._known.get(name)) is None else msgspec.msgpack.encode(found)
+
+    async def take(self, name: str, value: bytes | None) -> None:
+        """As another node has it."""
+        if value is not None:
+            await self.add(msgspec.msgpack.decode(value, type=Secret), replace=True)
+        elif self._known.pop(name, None) is not None:
+            await asyncio.to_thread(self._store.remove, name)
 
     async def add(self, secret: Secret, *, replace: bool) -> None:
         _check(secret)
-        self._look(secret.name)
         if not replace and secret.name in self._known:
             raise Refusal("in-use", f"there is a secret {secret.name!r} already; ask for it to be replaced")
         await asyncio.to_thread(self._store.put, secret)
@@ -73,7 +68,6 @@ class Secrets:
 
     async def remove(self, name: str, users: Iterable[str]) -> None:
         """`users` are the subscriptions that name it."""
-        self._look(name)
         if name not in self._known:
             raise Refusal("unknown-secret", f"there is no secret {name!r} here")
         if used := sorted(users):
@@ -84,7 +78,7 @@ class Secrets:
 
     def forget(self, name: str) -> None:
         """At once here, soon on disk; a row that stays is swept away at the next start."""
-        if self._known.pop(name, None) is not None or self.is_shared:
+        if self._known.pop(name, None) is not None:
             done = asyncio.get_running_loop().run_in_executor(None, self._store.remove, name)
             done.add_done_callback(lambda each: each.cancelled() or each.exception())
 
@@ -97,7 +91,6 @@ class Secrets:
             raise Refusal("bad-consumer", str(problem)) from None
 
     def goes_anywhere(self, name: str) -> bool:
-        self._look(name)
         return name in self._known and not self._known[name].address
 
     def headers_for(self, delivery: Delivery) -> Pairs:
@@ -113,7 +106,6 @@ class Secrets:
         return ((ID, name), (TIMESTAMP, str(now)), (SIGNATURE, made))
 
     def _for(self, endpoint: Endpoint, name: str) -> Secret:
-        self._look(name)
         secret = self._known.get(name)
         if secret is None:
             raise CannotDress(f"there is no secret {name!r} here; add it first, see tocsin secrets add")
@@ -218,14 +210,13 @@ def _need(pattern: re.Pattern[str], value: str, words: str) -> None:
 
 class SinkSecrets:
     """Counts their users, so that many subscriptions can end at once. What no subscription came to use, or was left
-    behind by one that ended, is swept away at the start; not if it is shared with nodes that may have users of it. Then
-    it goes with the subscription where that is at home."""
+    behind by one that ended, is swept away at the start."""
 
-    def __init__(self, secrets: Secrets, standing: StandingSubscriptions, is_home: Callable[[str], bool]) -> None:
-        self._secrets, self._standing, self._is_home = secrets, standing, is_home
+    def __init__(self, secrets: Secrets, standing: StandingSubscriptions) -> None:
+        self._secrets, self._standing = secrets, standing
         self._of = {each.id: used for each in standing.by_id.values() if (used := _of_sinks(each))}
         self._users = Counter(name for used in self._of.values() for name in used)
-        for secret in () if secrets.is_shared else secrets.all():
+        for secret in secrets.all():
             if is_of_a_sink(secret.name) and not self._users[secret.name]:
                 secrets.forget(secret.name)
 
@@ -234,12 +225,11 @@ class SinkSecrets:
         if used:
             self._of[subscription.id] = used
             self._users.update(used)
-        is_to_go = not self._secrets.is_shared or self._is_home(subscription.id)
         for name in before:
             self._users[name] -= 1
             if self._users[name] <= 0:
                 del self._users[name]
-                if is_to_go and not any(name in _of_sinks(each) for each in self._standing.changing.values()):
+                if not any(name in _of_sinks(each) for each in self._standing.changing.values()):
                     self._secrets.forget(name)
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import takewhile
 
 import msgspec
@@ -15,6 +15,7 @@ from tocsin.broker.settings import Settings
 from tocsin.delivery.lane import LAST_INDEX, Entry, Place, Undeliverable
 from tocsin.model.delivery import Outcome
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
+from tocsin.store import read_elsewhere
 from tocsin.store.log.log import Log
 from tocsin.store.log.segment import Segment
 from tocsin.store.outbox import Outbox
@@ -36,7 +37,7 @@ class Retention:
         now: Callable[[], Instant],
     ) -> None:
         self._log, self._engine, self._settlement, self._now = log, engine, settlement, now
-        self._limits, self._outbox = settings.log, Places(settings.data).outbox
+        self._limits, self._data, self._outbox = settings.log, settings.data, Places(settings.data).outbox
 
     async def retain(self) -> None:
         await self._retain_log()
@@ -53,14 +54,20 @@ class Retention:
         return segments if seen is None else list(takewhile(lambda each: each.stop <= seen, segments))
 
     def _seen_beside(self, name: str) -> int | None:
-        """How far a pipeline is that keeps tables beside the embedded engine; None where none has worked for a day."""
-        if not self._outbox.exists():
-            return None
-        with contextlib.closing(Outbox.open(self._outbox, read_only=True)) as outbox:
-            last = outbox.last()
-        if last is None or last.when + ABANDONED < self._now():
-            return None
-        return int(msgspec.json.decode(last.end).get(name, 0))
+        """How far a pipeline is that keeps tables beside the embedded engine, here or in another node's directory; None
+        where none has worked for a day."""
+        ends = [end for when, end in (*self._kept_here(), *self._read_elsewhere()) if when + ABANDONED >= self._now()]
+        return min((end.get(name, 0) for end in ends), default=None)
+
+    def _kept_here(self) -> Iterator[tuple[Instant, dict[str, int]]]:
+        if self._outbox.exists():
+            with contextlib.closing(Outbox.open(self._outbox, read_only=True)) as outbox:
+                if (last := outbox.last()) is not None:
+                    yield last.when, msgspec.json.decode(last.end)
+
+    def _read_elsewhere(self) -> Iterator[tuple[Instant, dict[str, int]]]:
+        if (found := read_elsewhere.noted(self._data)) is not None:
+            yield found.when, found.end
 
     async def _retain_log(self) -> None:
         segments = self._expendable(self._log, "log")

@@ -7,7 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from tocsin.broker.implicit.host import Host
-from tocsin.broker.implicit.registry import Registry
+from tocsin.broker.implicit.on_ring import LETTERS_ON_RING, REPORTS_ON_RING, OnRing
+from tocsin.broker.implicit.registry import ON_RING, Registry
 from tocsin.broker.implicit.results import Results
 from tocsin.delivery.retry import judge
 from tocsin.delivery.settings import DeliverySettings
@@ -16,7 +17,7 @@ from tocsin.mediation.ws.notifier_messages import notify_request
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.refusal import OUR_FAULT, Refusal
-from tocsin.routing.implicit.history import CentralHistory, Grant
+from tocsin.routing.implicit.history import CentralHistory, Grant, MessageHistory
 from tocsin.routing.implicit.messages import (
     HISTORY,
     PUBLICATION,
@@ -26,11 +27,15 @@ from tocsin.routing.implicit.messages import (
     Had,
     Handled,
     Join,
+    Leave,
     Membership,
     Message,
+    Publication,
     Publish,
     Waiting,
     gone,
+    is_history,
+    is_of_one_message,
     publication,
 )
 from tocsin.routing.implicit.notifier import MEMBERSHIP, Notifier
@@ -48,7 +53,7 @@ from tocsin.wire.peer_messages import copy_proof
 
 NAME = "implicit"
 FOREIGN = "foreign"  # the lane to a notifier that is somebody else's
-MESSAGES = Codec(copy=Copy, publication=Publish, claim=Claim, granted=Granted, report=Handled)
+MESSAGES = Codec(copy=Copy, publication=Publish, claim=Claim, granted=Granted, report=Handled, published=Publication)
 ROWS = Codec(member=Membership, had=Had, waiting=Waiting, grant=Grant)
 
 
@@ -72,8 +77,10 @@ class Here(Struct, frozen=True):
 
 
 class Notifiers(Family[Machine[Any]]):
+    """`ring` is that which this node shares with others, None where there are none."""
+
     title = "implicit notification"
-    begins = (Join,)
+    begins = (Join, Claim)  # a message's own history begins with the first claim
 
     def __init__(
         self,
@@ -83,23 +90,38 @@ class Notifiers(Family[Machine[Any]]):
         results: Results,
         questions: Questions,
         report: Callable[[str], None],
+        ring: Callable[[], OnRing | None] = lambda: None,
     ) -> None:
         self._here, self._host, self._registry, self._results = here, host, registry, results
+        self._ring = ring
         self._questions, self._report = questions, report
         self.always = (HISTORY,) if here.history == here.node else ()
 
     def make(self, name: str, rows: Mapping[str, Any]) -> Machine[Any] | None:
         """The neighbours are asked for anew with each message: edges and services come and go."""
-        if name == HISTORY:
-            return CentralHistory(rows.values()) if self.always else None
+        if is_history(name):
+            made = MessageHistory if is_of_one_message(name) else CentralHistory
+            return made(rows.values()) if rows or self.always or self.holds(name) else None
         leaving = bool(rows) and MEMBERSHIP not in rows
         return Notifier(name, partial(self._registry.neighbours, name), rows, leaving=leaving)
 
     def resident(self, machine: Machine[Any]) -> bool:
-        return not isinstance(machine, Notifier) or machine.membership is not None
+        return not isinstance(machine, Notifier) or (machine.membership is not None and self.holds(machine.name))
+
+    def holds(self, name: str) -> bool:
+        if (ring := self._ring()) is not None:
+            return ring.holds(name)
+        return bool(self.always) or not is_history(name)
+
+    def admit(self, letter: Letter) -> None:
+        """The roster may have changed since it was let in, and another may go on from what was here then."""
+        if isinstance(letter.message, Claim | Join | Leave) and not self.holds(letter.to):
+            raise Refusal("not-here", f"{letter.to[:80]!r} is at another node of the ring by now; try again")
 
     def place(self, letter: Letter, machine: Machine[Any] | None) -> Place | None:
         membership = machine.membership if isinstance(machine, Notifier) else None
+        if (ring := self._ring()) is not None:
+            return self._on_ring(ring, letter, membership)
         if not isinstance(letter.message, Copy):
             return None if membership is None else HERE
         entry = self._registry.entry(letter.to)
@@ -107,7 +129,16 @@ class Notifiers(Family[Machine[Any]]):
             return HERE
         if entry is None:
             return Place(NOWHERE, LETTERS)
-        return None if entry.node == self._here.node else _place_of(entry)
+        return None if entry.node in (self._here.node, ON_RING) else _place_of(entry)
+
+    def _on_ring(self, ring: OnRing, letter: Letter, membership: Membership | None) -> Place | None:
+        """One that is somebody else's is told at its own address, whoever has the key."""
+        entry = self._registry.entry(letter.to)
+        if entry is not None and not entry.node and entry.notifier and membership is None:
+            return _place_of(entry)
+        if ring.holds(letter.to):
+            return None if membership is None else HERE
+        return ring.place(letter.to, LETTERS_ON_RING)
 
     def absent(self, letter: Letter, now: Instant) -> Iterable[Effect]:
         """Its notifier left while it was on its way."""
@@ -119,7 +150,13 @@ class Notifiers(Family[Machine[Any]]):
                 return [Report(publication(message)), Report(nobody, message.reports)]
         return []
 
+    def report_place(self, report: Report) -> Place:
+        ring = self._ring()
+        return super().report_place(report) if ring is None else ring.place(_message(report), REPORTS_ON_RING)
+
     def gathers(self, report: Report) -> bool:
+        if (ring := self._ring()) is not None:
+            return ring.holds(_message(report))
         if report.to in ("", self._here.node):
             return True
         return report.to in self._here.before and report.what.message in self._here.published
@@ -143,11 +180,16 @@ class Notifiers(Family[Machine[Any]]):
 
     async def ask(self, name: str, of: str, question: Claim) -> Any:
         del name
+        if (ring := self._ring()) is not None:
+            return await ring.ask(of, question)
         return await self._questions.ask(self._here.history, of, question)
 
     async def look_up(self, names: Iterable[str]) -> Mapping[str, Place]:
-        found = await self._registry.look_up(names)
-        return {name: place for name, entry in found.items() if (place := _place_of(entry)) is not None}
+        found, ring = await self._registry.look_up(names), self._ring()
+        placed = {name: place for name, entry in found.items() if (place := _place_of(entry)) is not None}
+        if ring is None:
+            return placed
+        return {name: ring.place(name, LETTERS_ON_RING) if found[name].node else placed[name] for name in placed}
 
     def described(self, message: Message) -> tuple[Topic, str]:
         """The topic and the producer that services are told; a topic that the world no longer has by its own name."""
@@ -158,6 +200,11 @@ class Notifiers(Family[Machine[Any]]):
         if membership is None:
             return False
         return entry is None or entry.node in ("", self._here.node, membership.service.node)
+
+
+def _message(report: Report) -> str:
+    said: Handled | Publication = report.what
+    return said.id if isinstance(said, Publication) else said.message
 
 
 def _place_of(entry: Entry) -> Place | None:

@@ -21,8 +21,9 @@ from tocsin.broker.implicit.family import (
 )
 from tocsin.broker.implicit.host import Host
 from tocsin.broker.implicit.local_notifiers import LocalNotifiers
+from tocsin.broker.implicit.on_ring import LETTERS_ON_RING, REPORTS_ON_RING, OnRing
 from tocsin.broker.implicit.peer_side import PeerSide
-from tocsin.broker.implicit.registry import LocalRegistry
+from tocsin.broker.implicit.registry import LocalRegistry, Spread
 from tocsin.broker.implicit.remote_registry import RemoteRegistry
 from tocsin.broker.implicit.results import Results
 from tocsin.broker.implicit.world_rights import allowed
@@ -35,12 +36,12 @@ from tocsin.model.identity import SECOND, Instant, MessageId
 from tocsin.model.names import Topic
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
-from tocsin.routing.implicit.messages import Copy, Membership, Message, Publication, Publish
+from tocsin.routing.implicit.messages import Copy, Membership, Message, Publication, Publish, publication
 from tocsin.routing.implicit.protocols import DIRECT, PROTOCOLS, protocol
 from tocsin.routing.implicit.result import Dissemination
 from tocsin.routing.implicit.services import Changes, Published, Running
 from tocsin.routing.machine import Expire, Send
-from tocsin.runtime.peers import Link, Way
+from tocsin.runtime.peers import Carrier, Link, Way
 from tocsin.runtime.questions import Questions
 from tocsin.runtime.runtime import Runtime
 from tocsin.semantics.interest.changes import Change, Changing
@@ -57,7 +58,8 @@ FOLLOW_SECONDS, AGAIN_SECONDS = 5.0, 0.05
 
 class Means(Struct, frozen=True):
     """What it works with; `patience` is that with other nodes, `report` tells an operator, and `world_changed` hears of
-    the world where it is kept: first at the start, then after each change."""
+    the world where it is kept: first at the start, then after each change. `ring` is that which this node shares with
+    others, if it does, and `spread` makes changes of the world there."""
 
     store: Store
     http: HttpClient
@@ -66,6 +68,8 @@ class Means(Struct, frozen=True):
     report: Callable[[str], None]
     world_changed: Callable[[World], Awaitable[None]]
     harvests: Harvests
+    ring: Callable[[], OnRing | None] = lambda: None
+    spread: Spread | None = None
 
 
 class Implicit:
@@ -77,23 +81,40 @@ class Implicit:
         here = here_of(host.base_url, asked.history or self._keeper, means.store)
         link = Link(means.http, means.key, host.now)
         self._registry = self._make_registry(link, means)
+        self._ring = means.ring
         self._results = Results(means.store.implicit)
         self._questions = Questions(link, NAME, MESSAGES, means.patience, means.report)
-        self._family = Notifiers(here, host, self._registry, self._results, self._questions, means.report)
-        way = Way(link, means.patience, asked.retention, {FOREIGN: ForeignCarrier(link, means.patience)})
+        self._family = Notifiers(here, host, self._registry, self._results, self._questions, means.report, means.ring)
+        self._lanes: dict[str, Carrier] = {FOREIGN: ForeignCarrier(link, means.patience)}
+        way = Way(link, means.patience, asked.retention, self._lanes)
         self._runtime = Runtime(self._family, tables_of(means.store), host.now, means.report, way)
-        self._local = LocalNotifiers(host, self._registry, self._runtime, means.report)
-        kept = self._registry if isinstance(self._registry, LocalRegistry) else None
+        self._local = LocalNotifiers(host, self._registry, self._runtime, means.report, means.ring)
         runtimes: dict[str, Runtime[Any]] = {NAME: self._runtime, REPLIES: means.harvests.runtime}
         self._harvests = means.harvests
         self._following: set[asyncio.Task[None]] = set()
-        self.peer_side = PeerSide(host.base_url, means.key, host.body_limit, runtimes, kept, host.now)
+        self.peer_side = PeerSide(host.base_url, means.key, host.body_limit, runtimes, self.kept, host.now)
 
     def _make_registry(self, link: Link, means: Means) -> LocalRegistry | RemoteRegistry:
         tables, base = means.store.implicit, self._host.base_url
         if self._keeper == base:
-            return LocalRegistry(tables, self._host.now, means.world_changed)
+            return LocalRegistry(tables, self._host.now, means.world_changed, means.spread)
         return RemoteRegistry(self._keeper, base, link, tables, means.patience, means.report)
+
+    def by_ring(self, carrier: Carrier) -> None:
+        """What is for whoever has a key goes by that."""
+        self._lanes |= dict.fromkeys((LETTERS_ON_RING, REPORTS_ON_RING), carrier)
+
+    @property
+    def runtime(self) -> Runtime[Any]:
+        return self._runtime
+
+    @property
+    def kept(self) -> LocalRegistry | None:
+        """The world, where it is kept here."""
+        return self._registry if isinstance(self._registry, LocalRegistry) else None
+
+    async def results(self, message: str, seconds: float) -> Dissemination:
+        return await self._results.of(message, seconds)
 
     async def start(self) -> None:
         self._runtime.start()
@@ -206,8 +227,14 @@ class Implicit:
         if asked.reply is not None:
             made = await self._asking_for_replies(caller, made, asked.reply)
         self._check_told(made)
+        await self._announce(made)
         await self._runtime.take([publication_letter(Publish(made, self._most(asked.limit), asked.only))])
         return made.id
+
+    async def _announce(self, message: Message) -> None:
+        """Else a report could come before anybody knows what of."""
+        if (ring := self._ring()) is not None:
+            await ring.announce(publication(message))
 
     def view_of(self, message: str) -> str:
         """Of a message that asks for replies, the view of them."""
@@ -230,12 +257,16 @@ class Implicit:
         complete = False
         while not complete:
             try:
-                found = await self._results.of(message, FOLLOW_SECONDS)
+                found = await self._outcome(message, FOLLOW_SECONDS)
             except Refusal:  # it is just being published
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
             complete = found.complete
             self._harvests.reached(view, len(found.receivers), complete=complete)
+
+    async def _outcome(self, message: str, seconds: float) -> Dissemination:
+        ring = self._ring()
+        return await (self._results.of(message, seconds) if ring is None else ring.outcome(message, seconds))
 
     async def notify(self, caller: Caller, copy: Copy) -> None:
         """A copy whose proof was checked, or a stranger's as a message of its own; returns when it is on disk. What has
@@ -248,6 +279,7 @@ class Implicit:
             self._registry.topics.check(copy.message.topic)
             begun = replace(copy.message, root=copy.to, reports=self._host.base_url)
             self._check_told(begun)
+            await self._announce(begun)
             await self._runtime.take([publication_letter(Publish(begun, self._most(None), own=True))])
 
     async def pass_on(self, caller: Caller, copies: Sequence[Copy]) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from tocsin.broker.implicit.host import Host
-from tocsin.broker.implicit.registry import Registry
+from tocsin.broker.implicit.on_ring import OnRing
+from tocsin.broker.implicit.registry import ON_RING, Registry
 from tocsin.flow.addressing import door_of
 from tocsin.mediation.ce import cloudevents
 from tocsin.mediation.dialects import outgoing
@@ -30,8 +31,18 @@ BETWEEN_ENDS = 10.0  # seconds: a consumer that refuses is not asked all the tim
 
 
 class LocalNotifiers:
-    def __init__(self, host: Host, registry: Registry, runtime: Runtime[Any], report: Callable[[str], None]) -> None:
+    """`ring` is that which this node shares with others, None where there are none."""
+
+    def __init__(
+        self,
+        host: Host,
+        registry: Registry,
+        runtime: Runtime[Any],
+        report: Callable[[str], None],
+        ring: Callable[[], OnRing | None] = lambda: None,
+    ) -> None:
         self._host, self._registry, self._runtime, self._report = host, registry, runtime, report
+        self._ring = ring
         self._works = Serial()
         self._strays: defaultdict[str, list[str]] = defaultdict(list)
         self._ended = asyncio.Event()
@@ -56,6 +67,7 @@ class LocalNotifiers:
         return self._membership(name) is not None
 
     def get(self, name: str) -> Membership:
+        self._check(name)
         found = self._membership(name)
         if found is None:
             raise Refusal("unknown-name", f"there is no notifier {name[:80]!r} at this node; {self._hint(name)}")
@@ -63,7 +75,13 @@ class LocalNotifiers:
 
     def all(self) -> dict[str, Membership]:
         notifiers = ((name, each) for name, each in self._runtime.machines.items() if isinstance(each, Notifier))
-        return {name: each.membership for name, each in notifiers if each.membership is not None}
+        ring, found = self._ring(), {name: each.membership for name, each in notifiers}
+        return {name: each for name, each in found.items() if each and (ring is None or ring.holds(name))}
+
+    def _check(self, name: str) -> None:
+        """What is another's by now is not looked for here."""
+        if (ring := self._ring()) is not None:
+            ring.check(name)
 
     def remembered(self, name: str) -> int:
         """Messages that the notifier has in its history."""
@@ -88,6 +106,7 @@ class LocalNotifiers:
 
     async def create(self, service: Service, by: str, owner: str = "") -> None:
         service.check()
+        self._check(service.name)
         await self._works.do(self._create(self._placed(service), form_of(service.dialect), by, owner))
 
     async def _create(self, service: Service, form: Form, by: str, owner: str) -> None:
@@ -98,7 +117,7 @@ class LocalNotifiers:
         made = await self._host.subscribe_service(name, consumer, form, owner or by or None)
         self._strays[name].append(made.id)  # until its notifier has it
         try:
-            await self._registry.register(Registering(name, self._host.base_url, by, service))
+            await self._registry.register(Registering(name, service.node, by, service))
             await self._join(service, made.id)
         except (Refusal, StoreError) as problem:
             await self._end_strays(name)
@@ -117,7 +136,8 @@ class LocalNotifiers:
     async def _remove(self, name: str, by: str) -> None:
         """Out of the world first: whoever sends to it then hears that it is gone."""
         member = self.get(name)
-        await self._registry.register(Registering(name, self._host.base_url, by, before=member.service.node))
+        node = self._placed(member.service).node
+        await self._registry.register(Registering(name, node, by, before=member.service.node))
         await self._runtime.take([Letter(name, Leave())])
         await self._unsubscribe(member.subscription)
 
@@ -182,7 +202,7 @@ class LocalNotifiers:
         """A node that has another address than before tells the world so, as soon as that can be reached."""
         base = self._host.base_url
         for each in self.all().values():
-            if (before := each.service.node) != base:
+            if (before := each.service.node) not in (base, ON_RING):
                 moved = self._placed(each.service)
                 await self._until_moved(Registering(moved.name, base, base, moved, before), moved)
 
@@ -207,7 +227,8 @@ class LocalNotifiers:
 
     def _placed(self, service: Service) -> Service:
         base = self._host.base_url
-        return replace(service, notifier=f"{base}{door_of(service.name)}", node=base)
+        node = base if self._ring() is None else ON_RING
+        return replace(service, notifier=f"{base}{door_of(service.name)}", node=node)
 
 
 def _refusal(problem: Refusal | StoreError) -> Refusal:

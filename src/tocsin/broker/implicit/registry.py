@@ -2,8 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -20,6 +20,8 @@ from tocsin.store.errors import DatabaseFailed, StoreError
 from tocsin.store.implicit import ImplicitTables
 from tocsin.wire.peer_messages import Registering
 
+ON_RING = "ring:"  # as the node of a notifier: whichever has the key of its name
+Spread = Callable[[Changes, str], Awaitable[int] | None]
 MOST_PARTS = 100  # that are remembered; the rest is worked out again
 
 
@@ -52,30 +54,25 @@ class Registry(Protocol):
 
 
 class LocalRegistry:
-    """Changes are tried on a world of their own, written, and only then seen by anybody. `changed` hears of each."""
+    """Changes are tried on a world of their own, written, and only then seen by anybody. `changed` hears of each.
+    `spread` makes them where other nodes have the same world, and says None where there are none."""
 
     def __init__(
         self,
         tables: ImplicitTables,
         now: Callable[[], Instant],
         changed: Callable[[World], Awaitable[None]] | None = None,
+        spread: Spread | None = None,
     ) -> None:
-        self._tables, self._now, self._on_changed = tables, now, changed
+        self._tables, self._now, self._on_changed, self._spread = tables, now, changed, spread
         self._changes = Serial()
         self._changed = asyncio.Event()
         self._closing = False
-        history = tables.changes()
-        world = World()
-        for each in history:
-            try:
-                world.apply(each.change)
-            except Refusal as refusal:
-                raise DatabaseFailed(
-                    f"change {each.version} of the world cannot be made again: {refusal.text}"
-                ) from None
-        self._world = world
-        self._tried = _again(self._world)
-        self._shown = self._world.version  # of the last change that a part may show
+        self._take(_made(tables.changes()))
+
+    def _take(self, world: World) -> None:
+        self._world, self._tried = world, _again(world)
+        self._shown = world.version  # of the last change that a part may show
         self._parts: dict[str, tuple[int, Partition]] = {}  # what each node was told, and as of which such change
 
     @property
@@ -104,30 +101,63 @@ class LocalRegistry:
         return self._world
 
     async def change(self, changes: Changes, by: str) -> int:
+        if self._spread is not None and (spreading := self._spread(changes, by)) is not None:
+            return await spreading
+        return await self.change_here(changes, by)
+
+    async def append(self, changes: Sequence[Changing]) -> int:
+        """Made elsewhere, in their order; the version that this world has then. Those it has are passed over. Who made
+        them has told of them all who have to hear of it."""
+        return await self._changes.do(self._append(changes))
+
+    async def _append(self, changes: Sequence[Changing]) -> int:
+        fresh = [each for each in changes if each.version > self._world.version]
+        if fresh and fresh[0].version == self._world.version + 1:
+            await self._stored(self._keep_all(fresh))
+        return self._world.version
+
+    async def replace(self, changes: Sequence[Changing]) -> None:
+        """Another world, with its history."""
+        await self._changes.do(self._replace(changes))
+
+    async def _replace(self, changes: Sequence[Changing]) -> None:
+        world = _made(changes)
+        await asyncio.to_thread(self._tables.replace_changes, changes)
+        self._take(world)
+        self._tell_waiting()
+
+    async def change_here(self, changes: Changes, by: str) -> int:
+        """At this node alone."""
         return await self._changes.do(self._change(changes, by))
 
     async def _change(self, changes: Changes, by: str) -> int:
         if made := changes(self._world) if callable(changes) else changes:
-            try:
-                await self._keep(made, by)
-            except StoreError as problem:
-                raise Refusal("cannot-store", f"the change could not be stored, try again: {problem}") from None
-            finally:
-                if self._tried.version != self._world.version:  # whatever went wrong
-                    self._tried = _again(self._world)
-            self._tell_waiting()
+            await self._stored(self._keep(made, by))
             await self.tell_changed()
         return self._world.version
+
+    async def _stored(self, keeping: Coroutine[Any, Any, None]) -> None:
+        try:
+            await keeping
+        except StoreError as problem:
+            raise Refusal("cannot-store", f"the change could not be stored, try again: {problem}") from None
+        finally:
+            if self._tried.version != self._world.version:  # whatever went wrong
+                self._tried = _again(self._world)
+        self._tell_waiting()
 
     async def tell_changed(self) -> None:
         if self._on_changed is not None:
             await self._on_changed(self._world)
 
     async def _keep(self, changes: Sequence[Change], by: str) -> None:
+        first, when = self._world.version + 1, self._now()
+        await self._keep_all([Changing(number, when, by, change) for number, change in enumerate(changes, first)])
+
+    async def _keep_all(self, rows: Sequence[Changing]) -> None:
+        changes = [each.change for each in rows]
         for change in changes:
             self._tried.apply(change)
-        first, when = self._world.version + 1, self._now()
-        rows = [Changing(number, when, by, change) for number, change in enumerate(changes, first)]
         await asyncio.to_thread(self._tables.add_changes, rows)
         for change in changes:
             # An edge that counts no more and no less than before is nothing that another node has to hear of
@@ -142,20 +172,7 @@ class LocalRegistry:
     async def register(self, asked: Registering) -> None:
         """A name belongs to the node that has its notifier; what the world knew of it otherwise is replaced. Who leaves
         after another took the name leaves that one alone."""
-        await self._changes.do(self._register(asked))
-
-    async def _register(self, asked: Registering) -> None:
-        found, wanted = self._world.services.get(asked.name), asked.service
-        if wanted is None:
-            if found is not None and _runs_there(found, asked):
-                await self._change([RemoveService(asked.name)], asked.by)
-            return
-        if found is not None and found.node not in ("", asked.node, asked.before):
-            raise Refusal("in-use", f"the notifier of {asked.name!r} is at {found.node}; remove it there first")
-        if asked.before:  # it moves: all else is as the world has it
-            wanted = found and replace(found, notifier=wanted.notifier, node=wanted.node)
-        if wanted is not None and wanted != found:
-            await self._change([PutService(wanted)], asked.by)
+        await self.change(lambda world: _registering(world, asked), asked.by)
 
     def part(self, node: str) -> Partition:
         """With the version since which it is as it is."""
@@ -177,6 +194,13 @@ class LocalRegistry:
                     await self._changed.wait()
         return None if found.version == version else found
 
+    async def newer(self, version: int, seconds: float) -> None:
+        """Waits for a later one, so long."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._world.version <= version and not self._closing:
+                    await self._changed.wait()
+
     def stop_waiting(self) -> None:
         self._closing = True
         self._tell_waiting()
@@ -184,6 +208,17 @@ class LocalRegistry:
     def _tell_waiting(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def _registering(world: World, asked: Registering) -> Sequence[Change]:
+    found, wanted = world.services.get(asked.name), asked.service
+    if wanted is None:
+        return [RemoveService(asked.name)] if found is not None and _runs_there(found, asked) else []
+    if found is not None and found.node not in ("", asked.node, asked.before) and asked.node != ON_RING:
+        raise Refusal("in-use", f"the notifier of {asked.name!r} is at {found.node}; remove it there first")
+    if asked.before:  # it moves: all else is as the world has it
+        wanted = found and replace(found, notifier=wanted.notifier, node=wanted.node)
+    return [PutService(wanted)] if wanted is not None and wanted != found else []
 
 
 def _counted(world: World, change: Change) -> bool | None:
@@ -198,8 +233,18 @@ def _counted(world: World, change: Change) -> bool | None:
 def _runs_there(service: Service, asked: Registering) -> bool:
     """A world that was loaded from a document has the address of the notifier, and not its node."""
     if service.node:
-        return service.node in (asked.node, asked.before)
+        return asked.node == ON_RING or service.node in (asked.node, asked.before)
     return service.notifier.startswith(f"{asked.node}/")
+
+
+def _made(history: Iterable[Changing]) -> World:
+    world = World()
+    for each in history:
+        try:
+            world.apply(each.change)
+        except Refusal as refusal:
+            raise DatabaseFailed(f"change {each.version} of the world cannot be made again: {refusal.text}") from None
+    return world
 
 
 def _again(world: World) -> World:

@@ -1,5 +1,7 @@
 """The current message of each topic: the last that was published on it (WS-BaseNotification 1.3 s4.3)."""
 
+from collections.abc import Awaitable, Callable, Iterable
+
 from tocsin.broker.caller import Caller
 from tocsin.broker.journal import Arrival, Follower, arrival
 from tocsin.model.filters import TopicIs
@@ -17,10 +19,15 @@ _Topics = dict[Topic, None]
 _LOOKED_BACK = 100_000  # records, when nothing was saved before
 
 
-class CurrentMessages:
-    """Bounded in number and in bytes; topics that were silent for longest are forgotten first."""
+Elsewhere = Callable[[Topic, bool], Awaitable[Iterable[Notification]]]
 
-    def __init__(self, table: CurrentMessageTable, end: int) -> None:
+
+class CurrentMessages:
+    """Bounded in number and in bytes; topics that were silent for longest are forgotten first. `elsewhere` are those
+    of other nodes in a ring: whoever has the key of a topic now need not be who had it when something was said."""
+
+    def __init__(self, table: CurrentMessageTable, end: int, elsewhere: Elsewhere) -> None:
+        self._elsewhere = elsewhere
         self._writer = WriteBehind(self._collect, lambda what: table.save(what[0]), self._put_back)
         self._last: dict[Topic, Notification] = {}
         self._bytes = 0
@@ -36,14 +43,18 @@ class CurrentMessages:
     def follower(self) -> Follower:
         return Follower(accepted=self._arrived, since=self._offset)
 
-    def get(self, caller: Caller, asked: TopicIs) -> Notification:
+    async def get(self, caller: Caller, asked: TopicIs) -> Notification:
         if not caller.may_subscribe((asked,)):
             raise caller.may_not("hear of this topic")
         topic = _one_topic(asked)
-        found = self._last.get(topic)
-        if found is None:
+        own = self.at(topic)
+        known: list[Notification] = [*(() if own is None else (own,)), *await self._elsewhere(topic, own is not None)]
+        if not known:
             raise Refusal("no-current-message", f"nothing was published on {topic} yet; subscribe to be told")
-        return found
+        return max(known, key=lambda each: each.when)
+
+    def at(self, topic: Topic) -> Notification | None:
+        return self._last.get(topic)
 
     def latest(self, most: int) -> list[Notification]:
         """One of each topic, those that were silent for longest first; of the topics heard of last."""

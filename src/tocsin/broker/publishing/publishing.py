@@ -34,7 +34,7 @@ from tocsin.routing.implicit.messages import Copy
 from tocsin.store.errors import CannotAppend
 
 Key = tuple[str | None, str, str, int]
-Relay = Callable[[Sequence[Notification], str | None], Awaitable[None] | None]
+Relay = Callable[[Sequence[Notification], str | None], Awaitable[str | None] | None]
 REMEMBERED_SECONDS = 600.0
 AT_ANY_AGE = Instant(0)
 
@@ -88,29 +88,27 @@ def key_of(
 
 def keys_of(arrived: Arrival) -> Iterable[Key]:
     if arrived.notifications and arrived.notifications[0].way is not None:
-        return [key for each in arrived.notifications for key in keys_of_passed(each, arrived.principal)]
+        return [
+            key for each in arrived.notifications for key in keys_of_passed(each, arrived.principal, arrived.pull_point)
+        ]
     key = key_of(arrived.notifications, arrived.pull_point, arrived.principal) if arrived.notifications else None
     return () if key is None else (key,)
 
 
-def keys_of_passed(notification: Notification, principal: str | None) -> Iterable[Key]:
+def keys_of_passed(notification: Notification, principal: str | None, pull_point: str | None = None) -> Iterable[Key]:
     """Of what other nodes pass on each counts by itself: it is known by the node that accepted it, whoever brings it,
     and in whatever company. In a ring, where a publisher that heard no answer may ask another node, also by what the
-    publisher called it."""
+    publisher called it; but into a pull point it comes once by each subscription that feeds it."""
     way = notification.way
     to = f" {way.plane} {' '.join(way.only)}" if way is not None and way.plane else ""
     yield None, "", f"{notification.cause} {notification.id}{to}", -1
-    if to and (key := key_of((notification,), None, principal)) is not None:
+    if to and pull_point is None and (key := key_of((notification,), None, principal)) is not None:
         yield key if way is not None and way.plane == EVERY_PLANE else (*key[:2], f"{key[2]}{to}", key[3])
 
 
-def _telling(notification: Notification, keys: Sequence[Key]) -> Sequence[Key]:
-    """Which of them tell that it was here before: what is for some alone may have been here for others."""
-    return keys[:1] if notification.way is not None and notification.way.only else keys
-
-
 class Publishing:
-    """`relay` has notifications taken wherever in a ring they belong; None where that is here."""
+    """`relay` has notifications taken wherever in a ring they belong, and says which view was made of one that asks for
+    replies; None where that is here."""
 
     def __init__(
         self,
@@ -176,9 +174,11 @@ class Publishing:
         if first.attributes or len(notifications) > 1 or reply is not None:
             record, notifications = self._asking_for_replies(record, notifications, reply, of_notifier)
         if pull_point is None and not of_notifier and (relaying := self._relay(notifications, caller.name)) is not None:
-            await relaying
+            view = await relaying
             self.accepted[dialect] += len(notifications)
-            return None
+            return view
+        if record.reply is not None and not of_notifier:
+            self._asking.must_have_room()
         key = key_of(notifications, pull_point, caller.name)
         stored = None if key is None else self._duplicates.first(key, now)
         if repeats := stored is not None:
@@ -222,12 +222,15 @@ class Publishing:
         """What another node of the tree accepted, under its own rules; returns when it is on disk. Each is taken once:
         what came before, began here, or goes in a circle is left out."""
         record = self._passed_on(door, body)
-        await self._take(record, [self._comes_from_elsewhere(each) for each in normalise(record)])
+        notifications = normalise(record)
+        await self._take(record, notifications, [self._comes_from_elsewhere(each) for each in notifications])
 
-    async def take(self, door: str, body: bytes, principal: str | None) -> None:
-        """What belongs here of what was accepted at some node of the ring: each once, however often it comes."""
+    async def take(self, door: str, body: bytes, principal: str | None) -> int:
+        """What belongs here of what was accepted at some node of the ring: each once, however often it comes. The place
+        in the log of the last of them."""
         record = self._passed_on(door, body, principal)
-        await self._take(record, [True] * len(normalise(record)))
+        notifications = normalise(record)
+        return await self._take(record, notifications, [True] * len(notifications))
 
     def _passed_on(self, door: str, body: bytes, principal: str | None = None) -> Accepted:
         if (overload := self._engine.overload or self._mailboxes.overload) is not None:
@@ -235,19 +238,19 @@ class Publishing:
         position = self._journal.position()
         return Accepted(position, self._now(), door, between_nodes.NAME, (), principal, new_cause(), body)
 
-    async def _take(self, record: Accepted, wanted: Sequence[bool]) -> None:
+    async def _take(self, record: Accepted, notifications: tuple[Notification, ...], wanted: Sequence[bool]) -> int:
         """Those that are wanted and were not taken before; returns when all of them are on disk."""
-        journal, notifications = self._journal, normalise(record)
-        keys = [tuple(keys_of_passed(each, record.principal)) for each in notifications]
-        known = [self._first_of(_telling(each, own)) for each, own in zip(notifications, keys, strict=True)]
+        journal = self._journal
+        keys = [tuple(keys_of_passed(each, record.principal, addressed_to(record))) for each in notifications]
+        known = [self._first_of(each) for each in keys]
         new = [at for at, each in enumerate(known) if each is None and wanted[at]]
         if len(new) < len(notifications) or any(each.reply is not None for each in notifications):
             self.repeated += len(notifications) - len(new)
             frames = list(between_nodes.frames(record.body))
-            kept = (self._with_reply(frames[at], notifications[at].reply) for at in new)
+            kept = [self._with_reply(frames[at], notifications[at].reply, record.at) for at in new]
             record = msgspec.structs.replace(record, body=between_nodes.framed(kept))
             notifications = normalise(record)
-        waiting = {each for each in known if each is not None}
+        waiting, last = {each for each in known if each is not None}, -1
         if notifications:
             pull_point = addressed_to(record)
             stored = journal.accept(record, arrival(record.at.offset, notifications, pull_point, record.principal))
@@ -257,18 +260,19 @@ class Publishing:
             waiting.add(stored)
         try:
             for future in waiting:
-                await future
+                last = max(last, await future)
         except CannotAppend as problem:
             raise journal.refusal(problem) from None
         self.accepted[between_nodes.NAME] += len(notifications)
+        return last
 
     def _first_of(self, keys: Iterable[Key]) -> "asyncio.Future[int] | None":
         found = (self._duplicates.first(key, AT_ANY_AGE) for key in keys)
         return next((each for each in found if each is not None), None)
 
-    def _with_reply(self, frame: memoryview, request: ReplyRequest | None) -> bytes | memoryview:
+    def _with_reply(self, frame: memoryview, request: ReplyRequest | None, at: Position) -> bytes | memoryview:
         """What asks for replies is kept with the way back from here."""
-        return frame if request is None else between_nodes.with_reply(frame, self._asking.passed_on(request))
+        return frame if request is None else between_nodes.with_reply(frame, self._asking.taken(request, at))
 
     def _comes_from_elsewhere(self, notification: Notification) -> bool:
         way = notification.way

@@ -6,9 +6,9 @@ from typing import Any
 
 from tocsin.broker.journal import Arrival, Follower
 from tocsin.broker.pull_points.feeds import Feeding, Feeds
-from tocsin.broker.pull_points.pull_point import PullPoint
+from tocsin.broker.pull_points.pull_point import Place, PullPoint
 from tocsin.broker.settings import Settings
-from tocsin.flow.addressing import has_moved, pulled_by
+from tocsin.flow.addressing import PULL_POINTS, pulled_by
 from tocsin.flow.lifetime import overdue
 from tocsin.mediation.operations import Held
 from tocsin.model.identity import Instant
@@ -59,6 +59,7 @@ class Mailboxes:
         self._buffer: list[Put] = []
         self._under_way = 0  # so many are being saved
         self._before: dict[str, PointState] = {}  # as saved, until the log was read up to its end
+        self._expected: dict[str, PointState] = {}  # of those that come from another node
         self._touched: dict[str, PullPoint] = {}
         self._ended: list[str] = []
         self._takings: list[_Taking] = []
@@ -81,8 +82,8 @@ class Mailboxes:
             if pulled_by(subscription) is not None:
                 self._begin(subscription)
                 self.feeds.stand(subscription)
-            elif has_moved(subscription) and (state := self._before.get(subscription.id)) is not None:
-                self._points[subscription.id] = PullPoint(state, self._now())
+            elif _is_elsewhere(subscription):
+                self._begin(subscription)
         self._skip_what_nobody_pulls(reader.end())
 
     def start(self) -> None:
@@ -91,13 +92,12 @@ class Mailboxes:
         self.feeds.resume(self)
 
     def changed(self, change: Changed) -> None:
-        """One that feeds no pull point now may have fed one until now; of one that has its home elsewhere by now, what
-        waits stays until it is sent there."""
+        """One that feeds no pull point now may have fed one until now."""
         subscription = change.subscription
         self.pulled_to = change.at.offset + 1
         if subscription.state == "ended" or pulled_by(subscription) is None:
             self.feeds.end(subscription.id)
-            if subscription.state == "ended" or not has_moved(subscription) or not self._waits(subscription.id):
+            if not _is_elsewhere(subscription):
                 self._end(subscription.id)
             return
         self._begin(subscription)
@@ -109,6 +109,29 @@ class Mailboxes:
     def declared(self, declared: Declared) -> None:
         self.feeds.declare(declared.what)
         self.pulled_to = declared.at.offset + 1
+
+    def expect(self, name: str) -> None:
+        """It comes from another node, which gave numbers to its messages: those that it gets here are higher."""
+        number = self._now() // 1_000_000  # one a millisecond is more than a reader takes
+        self._expected[name] = PointState(name, number, number)
+
+    def names(self) -> list[str]:
+        return list(self._points)
+
+    def drop(self, name: str) -> None:
+        """All that it had is at another node."""
+        self._end(name)
+
+    def progress(self) -> tuple[int, dict[str, Place]]:
+        """How far the log was matched, and behind which places are pull points whose messages wait."""
+        lagging: dict[str, Place] = {}
+        for name, point in self._points.items():
+            if (place := point.waits_from()) is not None:
+                lagging[name] = (place[0], place[1] - 1)
+        for name, offset in self.feeds.lagging.items():
+            if (point_name := pulled_by(self.feeds.standing[name])) is not None:
+                lagging[point_name] = min(lagging.get(point_name, (offset, -1)), (offset, -1))
+        return self.pulled_to, lagging
 
     def put_again(self, pull_point: str, subscription: str, notification: Notification) -> None:
         """Besides what the log has for it."""
@@ -124,10 +147,6 @@ class Mailboxes:
 
     def has(self, name: str) -> bool:
         return name in self._points
-
-    def waiting(self) -> list[str]:
-        """Those that hold something nobody has fetched."""
-        return [name for name, point in self._points.items() if point.waiting]
 
     def state(self, name: str) -> PointState:
         point = self._point(name)
@@ -206,10 +225,20 @@ class Mailboxes:
         return point
 
     def _begin(self, subscription: Subscription) -> None:
-        """A saving may have known it before the log told of it."""
-        if subscription.consumer is None and subscription.id not in self._points:
-            state = self._before.get(subscription.id) or PointState(subscription.id)
-            self._points[subscription.id] = PullPoint(state, self._now())
+        """A saving may have known it before the log told of it. One whose home is elsewhere by now is here as long as
+        it has something."""
+        name, known = subscription.id, self._before.get(subscription.id)
+        if subscription.consumer is None and name not in self._points:
+            expected = self._expected.pop(name, None)
+            point = self._points[name] = PullPoint(known or expected or PointState(name), self._now())
+            if known is None and expected is not None:
+                self._touch(point)
+        elif known is not None and known.waiting and _is_elsewhere(subscription):
+            point = self._points[name] = PullPoint(known, self._now())
+        else:
+            return
+        for row in self._table.held(name, point.handed_to, 1, MOST_BYTES) if point.waiting else ():
+            point.mark(row[0], (row[2].at.offset, row[2].index))
 
     def _skip_what_nobody_pulls(self, end: int) -> None:
         """Without pull points nothing is saved, so the log since then may be long."""
@@ -227,7 +256,8 @@ class Mailboxes:
         """Without pull points it costs next to nothing."""
         if arrived.pull_point is not None:
             for each in arrived.notifications:
-                self._put(arrived.pull_point, arrived.pull_point, each)
+                by = each.way.only if each.way is not None else ()
+                self._put(arrived.pull_point, by[0] if by else arrived.pull_point, each)
         elif self.feeds.standing:
             for name, point, notification in self.feeds.match(arrived.notifications, self):
                 self._put(point, name, notification)
@@ -238,7 +268,8 @@ class Mailboxes:
         point = self._points.get(pull_point)
         if point is None:
             return
-        self._buffer.append(Put(pull_point, point.next_number(), subscription, notification))
+        place = (notification.at.offset, notification.index)
+        self._buffer.append(Put(pull_point, point.next_number(place), subscription, notification))
         self.put += 1
         self._touch(point)
         point.move()
@@ -256,9 +287,6 @@ class Mailboxes:
         """So that the next start need not look at all of it again."""
         if self.pulled_to > self._saved_to:
             self._touch()
-
-    def _waits(self, name: str) -> bool:
-        return name in self._points and self._points[name].waiting > 0
 
     def _end(self, name: str) -> None:
         point = self._points.pop(name, None)
@@ -344,3 +372,9 @@ class Mailboxes:
         if rows and point is not None:
             self.handed_out += len(rows)
             point.handed_out(rows[-1][0], self._now())
+
+
+def _is_elsewhere(subscription: Subscription) -> bool:
+    """A pull point that has its home at another node of the ring, to which is sent what it asks for here."""
+    consumer = subscription.consumer
+    return consumer is not None and consumer.address.endswith(f"{PULL_POINTS}{subscription.id}/{subscription.id}")

@@ -9,6 +9,9 @@ from tocsin.store.pull_points import PointState
 KEPT = 1000  # of what was handed out, for who lost the answer
 KEPT_SECONDS = 600.0
 _GRAIN_SECONDS = 10.0
+MARK_EVERY = 64  # messages: so finely is known from where in the log those come that wait
+
+Place = tuple[int, int]  # a record of the log, and which of its notifications
 
 
 class PullPoint:
@@ -20,6 +23,7 @@ class PullPoint:
     __slots__ = (
         "_handed",
         "_kept_from",
+        "_marks",
         "_moved",
         "_waiters",
         "acknowledged",
@@ -34,15 +38,35 @@ class PullPoint:
         self.acknowledged = 0  # to be handed out with the next saving
         self._kept_from = 0  # what has this number or a lower one is not kept any more
         self._handed: deque[tuple[Instant, int]] = deque([(now, self.handed_to)] if self.handed_to else ())
+        self._marks: deque[tuple[int, Place]] = deque()  # from this number on all come from that place or behind
         self._moved, self._waiters = asyncio.Event(), 0
 
     @property
     def waiting(self) -> int:
         return self.last - self.handed_to
 
-    def next_number(self) -> int:
+    def next_number(self, place: Place) -> int:
+        """Of one that comes from there."""
         self.last += 1
+        self.mark(self.last, place)
         return self.last
+
+    def mark(self, number: int, place: Place) -> None:
+        """Places grow, but for what is put in again."""
+        marks, lowered = self._marks, False
+        while marks and marks[-1][1] > place:
+            number, lowered = marks.pop()[0], True
+        if not marks or lowered or number - marks[-1][0] >= MARK_EVERY:
+            marks.append((number, place))
+
+    def waits_from(self) -> Place | None:
+        """No later than where the first of those that wait comes from; None when nothing waits."""
+        if not self.waiting:
+            self._marks.clear()
+            return None
+        while len(self._marks) > 1 and self._marks[1][0] <= self.handed_to + 1:
+            self._marks.popleft()
+        return self._marks[0][1] if self._marks else None
 
     def within(self, most: int) -> PointState:
         """As it is to be saved: with what was acknowledged, and when it is full the oldest go."""

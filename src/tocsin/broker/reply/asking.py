@@ -18,14 +18,22 @@ Asked = tuple[str, str]  # the type of replies, and for how long
 
 
 class Asking:
-    """`views` is how many are open. All that is made is a function of the node's key, so that it is the same again."""
+    """`views` is how many are open; `named` makes of what is unique here a name by which all nodes find it. All that is
+    made is a function of the node's key, so that it is the same again."""
 
-    def __init__(self, base_url: str, key: bytes, settings: ReplySettings, views: Callable[[], int]) -> None:
-        self._base_url, self._settings, self._views = base_url, settings, views
+    def __init__(
+        self,
+        base_url: str,
+        key: bytes,
+        settings: ReplySettings,
+        views: Callable[[], int],
+        named: Callable[[str], str] = str,
+    ) -> None:
+        self._base_url, self._settings, self._views, self._named = base_url, settings, views, named
         self._keyed = hashlib.blake2b(digest_size=16, key=hashlib.sha256(key).digest())
 
     def view_of(self, at: Position) -> str:
-        return self._mac(f"view {at.node} {at.offset}")
+        return self._named(self._mac(f"view {at.node} {at.offset}"))
 
     def view_of_message(self, message: str) -> str:
         return self._mac(f"message {message}")
@@ -38,20 +46,38 @@ class Asking:
         return None
 
     def request(self, asked: Asked, at: Position, now: Instant, notifications: Sequence[Notification]) -> ReplyRequest:
-        """Of what is published here."""
+        """Of what is published here; whether it is to be kept here, and there is room, is another question."""
         if len(notifications) > 1:
             raise Refusal("bad-reply-type", "a message that asks for replies is published alone")
-        return self.begun(asked, self.view_of(at), now)
+        return self._made(asked, self.view_of(at), now)
 
     def begun(self, asked: Asked, view: str, now: Instant) -> ReplyRequest:
         """Refused where it cannot be asked for."""
-        reply_type(asked[0])
+        self.must_have_room()
+        return self._made(asked, view, now)
+
+    def must_have_room(self) -> None:
         if self._views() >= self._settings.views:
             raise Refusal(
                 "overloaded", f"{self._settings.views} views of replies are open; terminate some, or try later"
             )
-        until = after(now, self._seconds(asked[1]))
-        return ReplyRequest(view, asked[0], until, self._secret(view), (), (self._base_url,))
+
+    def _made(self, asked: Asked, view: str, now: Instant) -> ReplyRequest:
+        reply_type(asked[0])
+        return self._at(view, asked[0], after(now, self._seconds(asked[1])))
+
+    def _at(self, view: str, type_: str, until: Instant) -> ReplyRequest:
+        return ReplyRequest(view, type_, until, self._secret(view), (), (self._base_url,))
+
+    def taken(self, request: ReplyRequest, at: Position) -> ReplyRequest:
+        """Of what another node passed on. Who has it whole in the ring has all of it; to have the view is this node's
+        where none was made yet."""
+        if request.secret:
+            return request
+        if request.view:
+            return self.passed_on(request)
+        self.must_have_room()
+        return self._at(self.view_of(at), request.type, request.until)
 
     def passed_on(self, request: ReplyRequest) -> ReplyRequest:
         """Of what another node published, or passed on."""

@@ -11,6 +11,7 @@ from tocsin.routing.reply.messages import (
     Changed,
     Declined,
     Forwarded,
+    Inherited,
     Look,
     NotReached,
     Opened,
@@ -28,7 +29,7 @@ from tocsin.routing.reply.register import REGISTER, Register, Registered, Writte
 from tocsin.routing.reply.relay import Knows, Relay
 from tocsin.runtime.family import HERE, LETTERS, Family, Place
 from tocsin.store.database import Store
-from tocsin.store.machines import Codec, Letter, MachineTables
+from tocsin.store.machines import Codec, Letter, MachineTables, Writing
 
 NAME = "reply"
 MESSAGES = Codec(
@@ -55,11 +56,11 @@ def tables_of(store: Store) -> MachineTables:
 
 
 class Harvesters(Family[Harvester | Relay | Register]):
-    """`knows` gives the harvester of a view at this node; once that is on disk, `changed` hears of each view that did,
-    `written` of those that are in the register, and `over` of each that is no more."""
+    """`knows` gives the harvester of a view at this node; once that is on disk, `wrote` hears of all of it, and then
+    `changed` of each view that did, `written` of those that are in the register, and `over` of each that is no more."""
 
     title = "replies"
-    begins = (Opened,)
+    begins = (Opened, Inherited)
 
     def __init__(
         self,
@@ -68,11 +69,13 @@ class Harvesters(Family[Harvester | Relay | Register]):
         changed: Callable[[str], None],
         written: Callable[[Sequence[str]], None],
         over: Callable[[str], None],
+        wrote: Callable[[Writing], None] = lambda _: None,
         *,
         merging: bool,
         retention: int,
     ) -> None:
         self._node, self._knows, self._changed, self._written, self._over = node, knows, changed, written, over
+        self._wrote = wrote
         self._merging, self._retention = merging, retention
         self.always = (relay_of(node), register_of(node))
         self._recalled: list[tuple[Harvester, str, str]] | None = []
@@ -99,7 +102,10 @@ class Harvesters(Family[Harvester | Relay | Register]):
         node = letter.to.partition("@")[2]
         if node != self._node:
             return Place(node, LETTERS)
-        return HERE if machine is not None or isinstance(letter.message, Opened) else None
+        return HERE if machine is not None or isinstance(letter.message, self.begins) else None
+
+    def wrote(self, writing: Writing) -> None:
+        self._wrote(writing)
 
     def reported(self, what: Any) -> None:
         match what:

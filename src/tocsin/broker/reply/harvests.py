@@ -7,7 +7,7 @@ the engine does not pass over the record, and a crash in between opens it again.
 import asyncio
 import contextlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,35 +15,35 @@ import msgspec
 from tocsin.broker.caller import Caller
 from tocsin.broker.journal import Arrival
 from tocsin.broker.reply.asking import Asking
+from tocsin.broker.reply.elsewhere import PART, Elsewhere, KeptElsewhere, Told, awaited
 from tocsin.broker.reply.family import Harvesters, tables_of
+from tocsin.broker.reply.inheritance import Rows, inherited
 from tocsin.broker.settings import ReplySettings
 from tocsin.model.delivery import Delivery, Match, Outcome
 from tocsin.model.identity import SECOND, Instant, MessageId, Node, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Position
 from tocsin.model.refusal import Refusal
-from tocsin.model.replies import ReplyRequest, Token, is_proven, read_token
-from tocsin.model.reply_types import reply_type
+from tocsin.model.replies import ReplyRequest
 from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.routing.machine import Expire
-from tocsin.routing.reply.harvester import Harvester
+from tocsin.routing.reply.harvester import HEAD, Harvester
 from tocsin.routing.reply.messages import (
     OWN,
-    Counted,
-    Dropped,
+    Abandoned,
     Forwarded,
+    Inherited,
     NotReached,
     Opened,
     Reached,
-    Replied,
     harvester_of,
 )
 from tocsin.routing.reply.register import Register, Registered, register_of
+from tocsin.routing.ring.identifiers import is_named
 from tocsin.runtime.peers import Way
 from tocsin.runtime.runtime import Runtime
 from tocsin.store.database import Store
-from tocsin.store.machines import Letter
-from tocsin.wire.answer import Answer
+from tocsin.store.machines import LATEST, Letter, Writing
 
 MAILBOXES, SPREAD = "mailboxes", "dissemination"  # sources of forwarding, besides the engine
 FORGET_SECONDS = 60.0
@@ -56,13 +56,18 @@ Mailboxes = Callable[[Notification], tuple[int, bool]]
 
 
 class Open(NamedTuple):
-    """A record that asks for replies; `receiver` is the service it is for alone."""
+    """A record that asks for replies; `receiver` is the service it is for alone. `part` is what is asked for where
+    another node of the ring has the view."""
 
     view: str
     receiver: str
+    part: ReplyRequest | None = None
 
 
 class Harvests:
+    """`named` makes names of views by which all nodes of a ring find them, `elsewhere` are those at other nodes, and
+    `copies` are those of this node's own there."""
+
     def __init__(
         self,
         base_url: str,
@@ -73,20 +78,34 @@ class Harvests:
         way: Way,
         now: Callable[[], Instant],
         report: Callable[[str], None],
+        named: Callable[[str], str] = str,
+        elsewhere: Callable[[], Elsewhere | None] = lambda: None,
+        copies: Callable[[], KeptElsewhere | None] = lambda: None,
     ) -> None:
-        self._base_url, self._node, self.now = base_url, node, now
+        self._copies = copies
+        self._base_url, self._node, self.now, self._elsewhere = base_url, node, now, elsewhere
         self._roots: set[str] = set()
-        self.asking = Asking(base_url, key, settings, lambda: len(self._roots))
+        self.asking = Asking(base_url, key, settings, lambda: len(self._roots), named)
         self._retention = retention = round(settings.retention * SECOND)
         family = Harvesters(
-            base_url, self.find, self._changed, self._written, self._over, merging=settings.merge, retention=retention
+            base_url,
+            self.find,
+            self._changed,
+            self._written,
+            self._over,
+            self._wrote,
+            merging=settings.merge,
+            retention=retention,
         )
-        self.runtime = Runtime(family, tables_of(store), now, report, way)
+        tables = tables_of(store)
+        self.written_rows, self.changed_rows, self.read_row = tables.written, tables.changes, tables.read
+        self.runtime = Runtime(family, tables, now, report, way)
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.closing = False
         self._ahead: set[str] = set()  # views of records that are told of before they are on disk
         self.by_place: dict[Place, Open] = {}
         self._places: defaultdict[str, list[Place]] = defaultdict(list)
+        self._parts: dict[str, Instant] = {}  # views at other nodes that have receivers here, and until when
         self._watched: dict[Place, str] = {}  # records that Spark has not matched yet
         self._tasks: set[asyncio.Task[None]] = set()
         self._gathered: dict[Place, Forwarded] = {}
@@ -121,6 +140,8 @@ class Harvests:
         for view in [view for view, each in self._registered.items() if each.request.until < kept]:
             del self._registered[view]
             self._over(view)
+        for view in [view for view, until in self._parts.items() if until < kept]:
+            self._over(view)
         await self.runtime.take([Expire(Instant(self.now() - max(_KEPT, self._retention)))])
 
     def _resumed(self, family: Harvesters) -> list[Outcome]:
@@ -137,7 +158,10 @@ class Harvests:
         register, kept = self.runtime.machines[register_of(self._base_url)], self.now() - self._retention
         for opened in register.opened() if isinstance(register, Register) else ():
             view = opened.request.view
-            if self.find(view) is None and opened.request.until > kept:
+            if opened.request.is_part and opened.request.until > kept:
+                for source in opened.forwarded:
+                    self._remember_part((source.at, source.index), opened.request)
+            elif self.find(view) is None and opened.request.until > kept:
                 self._registered[view] = opened
                 self._roots.add(view)
                 for source in opened.forwarded:
@@ -157,6 +181,10 @@ class Harvests:
         self.by_place[place] = found
         self._places[found.view].append(place)
 
+    def _remember_part(self, place: Place, request: ReplyRequest) -> None:
+        self._remember(place, Open(request.view, "", request))
+        self._parts[request.view] = request.until
+
     # What the dispatcher tells
 
     def forwarded(self, notification: Notification, found: Sequence[Subscription], *, complete: bool) -> None:
@@ -167,9 +195,10 @@ class Harvests:
         if receiver:
             count, source = min(1, count), f"@{receiver}"
         self._gathered[place] = Forwarded(count, children, complete, source, *place, receiver)
-        if notification.reply is not None:
-            self.by_place[place] = Open(notification.reply.view, receiver)
-            self._ahead.add(notification.reply.view)
+        if (request := notification.reply) is not None:
+            self.by_place[place] = Open(request.view, receiver, request if request.is_part else None)
+            if not request.is_part:
+                self._ahead.add(request.view)
 
     def follow(self, mailboxes: Mailboxes) -> Callable[[Arrival], None]:
         """Hears of a record that is in the log and was matched by the engine, where it does that itself.
@@ -179,7 +208,9 @@ class Harvests:
 
         def arrived(arrived: Arrival) -> None:
             for notification in arrived.notifications:
-                if notification.reply is not None:
+                if notification.reply is not None and notification.reply.is_part:
+                    self._open_part(notification, notification.reply, arrived.offset, mailboxes)
+                elif notification.reply is not None:
                     self._open(notification, notification.reply, arrived, mailboxes)
 
         return arrived
@@ -187,6 +218,10 @@ class Harvests:
     def _open(self, notification: Notification, request: ReplyRequest, arrived: Arrival, mailboxes: Mailboxes) -> None:
         place, service = (arrived.offset, notification.index), notification.addressee
         own = self._gathered.pop(place, None)
+        if _is_left(notification) and (self.find(request.view) is not None or request.view in self._registered):
+            self._ahead.discard(request.view)
+            self._remember(place, Open(request.view, ""))
+            return
         pulled, all_of_them = (1, True) if arrived.pull_point is not None else mailboxes(notification)
         missing = bool(service) and own is not None and not own.receivers + pulled
         told = [Forwarded(0, (), True, f"@{service}", *place, service)] if service else []
@@ -200,7 +235,7 @@ class Harvests:
             arrived.principal,
             str(notification.topic),
             notification.id,
-            (OWN, MAILBOXES),
+            (OWN, MAILBOXES, *(() if request.path else awaited(notification))),
             tuple(told),
             spread=bool(service),
         )
@@ -220,8 +255,84 @@ class Harvests:
         if missing:
             why = "its service has no subscription that takes it"
             self._opening.append((harvester_of(view, self._base_url), NotReached(service, why)))
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
         if self._flushing is None:
             self._flushing = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+
+    def _open_part(self, notification: Notification, request: ReplyRequest, offset: int, mailboxes: Mailboxes) -> None:
+        """Who has the view is told of the receivers here; that it was is written then, and where they are."""
+        place = (offset, notification.index)
+        own, (pulled, all_of_them) = self._gathered.pop(place, Forwarded(0)), mailboxes(notification)
+        told = Forwarded(own.receivers + pulled, (), own.complete and all_of_them, PART)
+        self._remember_part(place, request)
+        self._unwritten.setdefault(request.view, offset)
+        self.begin_work(self._tell_of_part(request, told, place, again=_is_left(notification)))
+
+    async def _tell_of_part(self, request: ReplyRequest, told: Forwarded, place: Place, *, again: bool) -> None:
+        view, elsewhere = request.view, self._elsewhere()
+        if elsewhere is not None and await elsewhere.tell(view, request.until, told, again=again):
+            here = msgspec.structs.replace(told, at=place[0], index=place[1])
+            self._registering.append(Opened(request, forwarded=(here,)))
+            self._flush_soon()
+        else:
+            self._over(request.view)
+
+    def begin_work(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def hear(self, view: str, message: Told, *, again: bool = False) -> bool:
+        """Of receivers that another node of the ring has; whether the view is here. On disk when it returns."""
+        if (harvester := await self.known(view)) is None:
+            return False
+        if not (again and any(each.source == PART for each in harvester.sources())):
+            await self.runtime.take([self.letter(view, message)])
+            await self.kept()
+        return True
+
+    async def inherit(self, machines: Iterable[tuple[str, Rows]]) -> None:
+        """From a node that is no more: its views go on here, with all that was replied."""
+        for view, rows in inherited(machines):
+            opened = rows[HEAD].opened
+            if not opened.request.path and not await self.has(view):
+                self._roots.add(view)
+                await self.runtime.take([self.letter(view, Inherited(tuple(rows.items())))])
+
+    async def abandon(self) -> None:
+        """Other nodes of the ring go on with the views of this one."""
+        views = {each for each in (*self._registered, *self._parts, *self._roots) if is_named(each)}
+        for view in views:
+            self._registered.pop(view, None)
+            self._over(view)
+        views |= {each.view_id for each in self.all() if is_named(each.view_id)}
+        self._opening, self._registering = [], []
+        await self.runtime.take(
+            [
+                *(self.letter(view, Abandoned()) for view in views),
+                Letter(register_of(self._base_url), Expire(Instant(LATEST))),
+            ]
+        )
+
+    async def kept(self) -> None:
+        """What is on disk is so at those who keep copies."""
+        copies = self._copies()
+        if copies is not None and (keeping := copies.kept()) is not None:
+            await keeping
+
+    def _wrote(self, writing: Writing) -> None:
+        if (copies := self._copies()) is not None:
+            copies.wrote(writing)
+
+    async def has(self, view: str) -> bool:
+        return view in self._registered or view in self._ahead or await self.known(view) is not None
+
+    def view_at(self, offset: int) -> str:
+        """Of a record with one notification that asks for replies."""
+        found = self.by_place.get((offset, 0))
+        return self.asking.view_of(Position(self._node, offset)) if found is None else found.view
 
     def _is_to_register(self, opened: Opened) -> bool:
         """What concerns this node alone, is wholly known, and that nobody has said anything of."""
@@ -301,83 +412,33 @@ class Harvests:
         """A delivery that was given up."""
         found = self.by_place.get((outcome.at.offset, outcome.index))
         if found is not None:
-            self._open_now(found.view)
-            receiver = found.receiver or outcome.match.subscription
-            self.runtime.post(harvester_of(found.view, self._base_url), NotReached(receiver, outcome.detail))
+            self._tell(found, NotReached(found.receiver or outcome.match.subscription, outcome.detail))
 
     def revived(self, outcome: Outcome) -> None:
         """One that was given up, and reached its receiver after all."""
         found = self.by_place.get((outcome.at.offset, outcome.index))
         if found is not None:
-            self._open_now(found.view)
-            receiver = found.receiver or outcome.match.subscription
-            self.runtime.post(harvester_of(found.view, self._base_url), Reached(receiver))
+            self._tell(found, Reached(found.receiver or outcome.match.subscription))
 
-    def answered(self, delivery: Delivery, answer: Answer) -> None:
-        """A consumer may reply in its answer: a JSON object whose member `reply` is the value."""
-        found = self.by_place.get((delivery.at.offset, delivery.index))
-        if found is not None and b'"reply"' in answer.body:
-            receiver = found.receiver or delivery.match.subscription
-            task = asyncio.create_task(self._reply_in_answer(found.view, receiver, answer.body))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    def _tell(self, found: Open, message: NotReached | Reached) -> None:
+        if found.part is None:
+            self._open_now(found.view)
+            self.runtime.post(harvester_of(found.view, self._base_url), message)
+        elif (elsewhere := self._elsewhere()) is not None:
+            self.begin_work(_told(elsewhere, found.part, message))
 
     def first_unwritten(self) -> int | None:
         """The first record whose harvester is not on disk: until then it is to be matched again after a crash."""
         return next(iter(self._unwritten.values()), None)
 
+    def count(self, harvester: Harvester, receiver: str, value: str) -> None:
+        """A reply that counts, for the history."""
+        self._replied.append(self._outcome(harvester, receiver, value))
+
     def take_replied(self) -> list[Outcome]:
         """What was replied since, for the history."""
         replied, self._replied = self._replied, []
         return replied
-
-    # What receivers do
-
-    async def question(self, caller: Caller, token: str) -> tuple[str, str, Instant]:
-        """What is asked for with that token: the type of the reply, the topic, and until when."""
-        caller.anybody()
-        harvester, _ = await self._proven(token)
-        assert harvester.head is not None
-        opened = harvester.head.opened
-        return opened.request.type, opened.topic, opened.request.until
-
-    async def reply(self, caller: Caller, token: str, said: object) -> None:
-        """Counted when this returns. Who has the token may: it was given to one receiver, for one reply."""
-        caller.anybody()
-        harvester, receiver = await self._proven(token)
-        assert harvester.head is not None
-        await self._reply(harvester, receiver, reply_type(harvester.head.opened.request.type).value_of(said))
-
-    async def _reply_in_answer(self, view: str, receiver: str, body: bytes) -> None:
-        """Nobody waits for what comes of it."""
-        harvester = await self.known(view)
-        if harvester is None or harvester.head is None:
-            return
-        with contextlib.suppress(msgspec.DecodeError, Refusal):
-            said = _decode_reply(body)
-            if "reply" in said:
-                value = reply_type(harvester.head.opened.request.type).value_of(said["reply"])
-                await self._reply(harvester, receiver, value)
-
-    async def _reply(self, harvester: Harvester, receiver: str, value: str) -> None:
-        match await self.runtime.take([self.letter(harvester.view_id, Replied(receiver, value))]):
-            case [Counted()]:
-                self._replied.append(self._outcome(harvester, receiver, value))
-            case [Dropped("second")]:
-                raise Refusal("over", "this receiver has replied before; one reply counts")
-            case _:
-                raise is_over()
-
-    async def _proven(self, text: str) -> tuple[Harvester, str]:
-        token: Token | None = read_token(text)
-        if token is None:
-            raise Refusal("unknown-name", f"{text[:80]!r} is no token of a notification that asks for a reply")
-        harvester = await self.known(token.view)
-        if harvester is None or harvester.head is None:
-            raise is_over()
-        if not is_proven(token, harvester.head.opened.request.secret):
-            raise Refusal("not-proven", "this token was not made here; reply with the one of the notification")
-        return harvester, token.receiver
 
     def _outcome(self, harvester: Harvester, receiver: str, value: str) -> Outcome:
         opened = harvester.head.opened if harvester.head is not None else None
@@ -409,12 +470,26 @@ class Harvests:
     # What the runtime tells
 
     def _changed(self, view: str) -> None:
-        self._unwritten.pop(view, None)
+        if view in self._unwritten:
+            self._written((view,))
         self._pending.discard(view)
         self._wake(view)
 
     def _written(self, views: Iterable[str]) -> None:
-        """In the register."""
+        """On this disk; where copies are kept, theirs are waited for."""
+        copies = self._copies()
+        if copies is not None and (keeping := copies.kept()) is not None:
+            self.begin_work(self._written_later(keeping, tuple(views)))
+            return
+        for view in views:
+            self._unwritten.pop(view, None)
+
+    async def _written_later(self, keeping: Awaitable[None], views: Sequence[str]) -> None:
+        try:
+            await keeping
+        except Refusal:
+            self._written(views)
+            return
         for view in views:
             self._unwritten.pop(view, None)
 
@@ -423,6 +498,7 @@ class Harvests:
             self.by_place.pop(place, None)
             self._watched.pop(place, None)
         self._unwritten.pop(view, None)
+        self._parts.pop(view, None)
         self._roots.discard(view)
         self._wake(view)
 
@@ -435,6 +511,15 @@ def _unopened(node: str, opened: Opened) -> Harvester:
     made = Harvester(harvester_of(opened.request.view, node), {})
     made.step(opened, Instant(0))
     return made
+
+
+def _is_left(notification: Notification) -> bool:
+    """By a node that is no more, which may have told some of its receivers."""
+    return notification.way is not None and bool(notification.way.only)
+
+
+async def _told(elsewhere: Elsewhere, part: ReplyRequest, message: Told) -> None:
+    await elsewhere.tell(part.view, part.until, message)
 
 
 def is_over() -> Refusal:

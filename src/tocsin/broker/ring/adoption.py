@@ -8,12 +8,14 @@ import msgspec
 
 from tocsin.broker.journal import readable
 from tocsin.broker.publishing.publishing import Publishing
+from tocsin.broker.reply.harvests import Harvests
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle
 from tocsin.broker.ring.copies import Settled
-from tocsin.broker.ring.messages import Copies, Copy
+from tocsin.broker.ring.messages import Copies, Copy, OfViews
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.replicas import Replicas, standing_in
+from tocsin.broker.ring.view_copies import rows_in
 from tocsin.flow.addressing import PULL_POINTS, addressed_to, pulled_by
 from tocsin.flow.flow import Flow
 from tocsin.matching.catalogue import Catalogue
@@ -26,6 +28,7 @@ from tocsin.routing.ring.roster import Member
 from tocsin.store.codec import decode
 
 TOGETHER = 500  # notifications in one record
+NOBODY = ("-",)  # for whom it is that asks for replies and has no receivers: there is a view all the same
 _settled = msgspec.msgpack.Decoder(Settled).decode
 
 
@@ -34,7 +37,13 @@ class Left(NamedTuple):
 
     notification: Notification
     only: tuple[str, ...]
+    principal: str | None
     door: str = RING_DOOR
+
+    @property
+    def company(self) -> tuple[tuple[str, ...], str | None, str]:
+        """What those have in common that go into one record."""
+        return self[1:]
 
 
 class Adoption:
@@ -48,18 +57,22 @@ class Adoption:
         base_url: str,
         judge: Judge,
         known: Catalogue,
+        view_replicas: Replicas,
+        harvests: Harvests,
     ) -> None:
+        self._view_replicas, self._harvests = view_replicas, harvests
         self._circle, self._asking, self._placing, self._publishing = circle, asking, placing, publishing
         self._replicas, self._base_url, self._judge, self._known = replicas, base_url, judge, known
 
     async def adopt(self, origin: str) -> int:
         """How many notifications were left; all of them are on disk here."""
+        await self._adopt_views(origin)
         settled, payloads = await self._best(origin)
         subscriptions = [each for each in standing_in(iter(payloads)).values() if is_of_ring(each)]
         await self._placing.put_here(each for each in subscriptions if each.state != "ended")
         count, waiting = 0, list[Left]()
         for each in self._left(payloads, settled):
-            if waiting and (len(waiting) >= TOGETHER or (each.only, each.door) != (waiting[0].only, waiting[0].door)):
+            if waiting and (len(waiting) >= TOGETHER or each.company != waiting[0].company):
                 await self._take(origin, waiting)
                 waiting = []
             waiting.append(each)
@@ -70,27 +83,35 @@ class Adoption:
 
     async def _take(self, origin: str, waiting: list[Left]) -> None:
         door = ring_door(origin, only=waiting[0].only, door=waiting[0].door)
-        await self._publishing.take(door, framed(frame_of(each.notification) for each in waiting), None)
+        frames = framed(frame_of(each.notification) for each in waiting)
+        await self._publishing.take(door, frames, waiting[0].principal)
 
-    async def _best(self, origin: str) -> tuple[Settled, list[bytes]]:
+    async def _adopt_views(self, origin: str) -> None:
+        """Before what is told anew: those who reply to that find the view."""
+        _, payloads = await self._best(origin, of_views=True)
+        await self._harvests.inherit(rows_in(payloads, self._harvests.read_row))
+
+    async def _best(self, origin: str, *, of_views: bool = False) -> tuple[Settled, list[bytes]]:
         """The copy that goes furthest: any has all that was acknowledged."""
-        number, mine = self._circle.number, self._replicas.next(origin)
-        best: Member | None = None
+        replicas = self._view_replicas if of_views else self._replicas
+        best, furthest = None, replicas.next(origin)
         for each in self._circle.others():
-            found = await self._asking.ask(each, Copies(number, origin), Copy)
-            if found.last > mine:
-                best, mine = each, found.last
+            found = await self._copy(each, origin, -1, of_views)
+            if found.last > furthest:
+                best, furthest = each, found.last
         payloads: list[bytes] = []
         while True:
-            asked = Copies(number, origin, len(payloads))
-            page = (
-                self._replicas.copy(origin, len(payloads))
-                if best is None
-                else await self._asking.ask(best, asked, Copy)
-            )
+            page = await self._copy(best, origin, len(payloads), of_views)
             payloads += page.payloads
             if not page.more:
                 return _settled(page.settled) if page.settled else Settled(), payloads
+
+    async def _copy(self, of: Member | None, origin: str, first: int, of_views: bool) -> Copy:
+        """A page of what is kept there, or here."""
+        if of is None:
+            return (self._view_replicas if of_views else self._replicas).copy(origin, first)
+        asked = Copies(self._circle.number, origin, first)
+        return await self._asking.ask(of, OfViews(asked) if of_views else asked, Copy)
 
     def _left(self, payloads: Iterable[bytes], settled: Settled) -> Iterator[Left]:
         """As the node itself would have matched them, record by record."""
@@ -108,7 +129,8 @@ class Adoption:
                         is_new = record.at.offset >= settled.matched_to
                         if point is not None:
                             if is_new or (point in lagging and lagging[point] < place):
-                                yield Left(each, (point,), f"{PULL_POINTS}{point}")
+                                by = each.way.only if each.way is not None else ()
+                                yield Left(each, by or (point,), record.principal, f"{PULL_POINTS}{point}")
                             continue
                         wanted = [*flow.match(each).wanted, *(pair[0] for pair in flow.match(each).undecided)]
                         only = [
@@ -116,8 +138,8 @@ class Adoption:
                             for one in wanted
                             if is_of_ring(one) and (is_new or (_lane(one) in lagging and lagging[_lane(one)] < place))
                         ]
-                        if only:
-                            yield Left(each, tuple(only))
+                        if only or (is_new and each.reply is not None):
+                            yield Left(each, tuple(only) or NOBODY, record.principal)
 
 
 def _lane(subscription: Subscription) -> str:

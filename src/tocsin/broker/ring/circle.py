@@ -9,12 +9,17 @@ from tocsin.model.refusal import Refusal
 from tocsin.routing.ring.roster import Member, Roster
 
 PATIENCE = 20.0  # seconds in which a ring comes to terms with what happened
+ALONE = 1.0  # seconds that a node which is cut off hopes to be let back
 PAUSE = 0.2  # between two attempts while the roster stays the same
 Result = TypeVar("Result")
 
 
 class Unreachable(Exception):
-    """A member that does not answer; it may be put out soon, or back."""
+    """A member that does not answer; it may be put out soon, or back. What was `sent` to it may have been done."""
+
+    def __init__(self, text: str, *, sent: bool = False) -> None:
+        super().__init__(text)
+        self.sent = sent
 
 
 def number_of(roster: Roster) -> int:
@@ -127,16 +132,18 @@ class Circle:
             )
 
     async def agreed(self, work: Callable[[Roster], Awaitable[Result]]) -> Result:
-        """What is asked of other nodes goes by one roster: with the next one it is begun again."""
-        until = asyncio.get_running_loop().time() + PATIENCE
+        """What is asked of other nodes goes by one roster: with the next one it is begun again. A node that is cut off
+        says so soon: its caller may ask another."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
         while True:
-            number = self.number
+            number, seconds = self.number, PATIENCE if self.may_act() else ALONE
             try:
                 self.must_act()
                 return await work(self.roster)
             except (Unreachable, Refusal) as problem:
                 if isinstance(problem, Refusal) and problem.reason not in ("not-here", "overloaded"):
                     raise
-                if self.closing or asyncio.get_running_loop().time() > until:
+                if self.closing or loop.time() > began + seconds:
                     raise Refusal("overloaded", f"the ring does not come to terms: {problem}; try again") from None
             await self.until(lambda: self.number > number, PAUSE)  # noqa: B023

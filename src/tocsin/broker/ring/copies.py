@@ -173,6 +173,10 @@ class Copies:
         return [encode(Changed(at, now, each)) for each in self._subscriptions()]
 
     @property
+    def first_kept(self) -> int:
+        return self._reader.start()
+
+    @property
     def durable_end(self) -> int:
         return self._log.durable
 
@@ -208,7 +212,7 @@ class _Keeper:
         self.member, self._copies = member, copies
         self.next, self.begun = -1, False
         self.wake = asyncio.Event()
-        self._generation, self._bytes, self._told = 0, 0, b""
+        self._generation, self._first, self._bytes, self._told = 0, 0, 0, b""
         self._stopped = False
         self.task = asyncio.create_task(self._run())
 
@@ -224,7 +228,7 @@ class _Keeper:
     async def _run(self) -> None:
         while not self._stopped:
             try:
-                if not self.begun or self._bytes > MOST_BEHIND:
+                if not self.begun or self._is_long():
                     await self._begin()
                 await self._go_on()
             except (Unreachable, Refusal):
@@ -232,12 +236,18 @@ class _Keeper:
                 await asyncio.sleep(AGAIN)
             self._copies.moved()
 
+    def _is_long(self) -> bool:
+        """And a new one would be shorter by half: somebody may be behind by much for long."""
+        if self._bytes <= MOST_BEHIND or self.next < self._copies.durable_end:
+            return False
+        return self._copies.settled().first - self._first > (self.next - self._first) / 2
+
     async def _begin(self) -> None:
         """A generation of its own: what was kept before is thrown away when this one is whole."""
         copies = self._copies
         self._generation += 1
         settled = copies.settled()
-        first = max(min(settled.first, copies.durable_end), 0)
+        first = max(min(settled.first, copies.durable_end), copies.first_kept)
         state = copies.state()
         while True:
             page = _within(state)
@@ -245,7 +255,8 @@ class _Keeper:
             await self._keep(first, tuple(page), begun=not state)
             if not state:
                 break
-        self.next, self.begun, self._bytes = first, True, 0
+        self._first = self.next = first
+        self.begun, self._bytes = True, 0
 
     async def _go_on(self) -> None:
         copies = self._copies

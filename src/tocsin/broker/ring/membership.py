@@ -30,6 +30,7 @@ MESSAGES = Codec(
     accept=said.Accept,
     decided=said.Decided,
     newest=said.Newest,
+    learn=said.Learn,
     pending=said.Pending,
     stale=said.Stale,
     refused=said.Refused,
@@ -85,8 +86,12 @@ class Membership:
     def machine(self) -> RosterKeeper:
         return self._runtime.machines[MACHINE]
 
+    @property
+    def standing(self) -> str:
+        return self.machine.standing(self._now())
+
     def may_act(self) -> bool:
-        return self.machine.standing(self._now()) == "member"
+        return self.standing == "member"
 
     def start(self) -> None:
         self._runtime.start()

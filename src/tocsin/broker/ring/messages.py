@@ -8,7 +8,12 @@ from msgspec import Raw, Struct
 
 from tocsin.model.declarations import Declaration
 from tocsin.model.identity import Instant
+from tocsin.model.names import Topic
 from tocsin.model.subscription import Subscription
+from tocsin.semantics.interest.changes import Change as WorldChange
+from tocsin.semantics.interest.changes import Changing
+from tocsin.store.machines import Piece
+from tocsin.store.pull_points import PointState
 
 
 class Machine(Struct, frozen=True, tag="m", array_like=True):
@@ -120,7 +125,7 @@ class Adopted(Struct, frozen=True, tag="a", array_like=True):
 
 
 class Forward(Struct, frozen=True, tag="f", array_like=True):
-    """A request of a client, as it came."""
+    """A request of a client, as it came; with a roster's `number`, for what is at home there."""
 
     method: str
     path: str
@@ -129,6 +134,8 @@ class Forward(Struct, frozen=True, tag="f", array_like=True):
     body: bytes
     client: str
     scheme: str
+    number: int = 0
+    ticket: str = ""
 
 
 class Forwarded(Struct, frozen=True, array_like=True):
@@ -138,13 +145,235 @@ class Forwarded(Struct, frozen=True, array_like=True):
 
 
 class Post(Struct, frozen=True, tag="P", array_like=True):
-    """Notifications for a pull point, to the node that has it at home. Those that were in it before, at another node,
-    are `moved`: they may have been at this one too, and come back. Who has left knows no `number`, and says 0."""
+    """Notifications for a pull point, to the node that has it at home, by the subscription that asks for them."""
 
     number: int
     pull_point: str
+    subscription: str
     frames: bytes
-    moved: bool = False
+
+
+class ChangeWorld(Struct, frozen=True, tag="wc", array_like=True):
+    """Of the world as it was at that version, to the node that orders its changes; answered with the version by then,
+    and with 0 where it was another. What has a nonce that was heard before is done."""
+
+    number: int
+    nonce: str
+    version: int
+    changes: tuple[WorldChange, ...]
+    by: str
+
+
+class PutWorld(Struct, frozen=True, tag="wp", array_like=True):
+    """From there to all others; answered with the version that they have. `done` are the last that were asked for, by
+    their nonces."""
+
+    number: int
+    changes: tuple[Changing, ...]
+    done: dict[str, int]
+
+
+class WorldAfter(Struct, frozen=True, tag="wa", array_like=True):
+    """Which changes are there after that version? A page of them."""
+
+    number: int
+    after: int
+
+
+class WorldPage(Struct, frozen=True, array_like=True):
+    changes: tuple[Changing, ...]
+    done: dict[str, int]
+
+
+class Letters(Struct, frozen=True, tag="il", array_like=True):
+    """For machines of implicit notification that the other has, and questions to them."""
+
+    number: int
+    batch: bytes
+
+
+class Outcome(Struct, frozen=True, tag="io", array_like=True):
+    """What became of a message by now, or in so many seconds, whichever ends it?"""
+
+    number: int
+    message: str
+    seconds: float
+
+
+class KeepMachines(Struct, frozen=True, tag="ik", array_like=True):
+    """What the machines of `origin` remember, for one that keeps a copy: what follows on `before`, or begins it anew
+    with -1. With `seq` it is whole up to there."""
+
+    number: int
+    origin: str
+    before: int
+    seq: int
+    pieces: tuple[Piece, ...]
+
+
+class MachinesOf(Struct, frozen=True, tag="im", array_like=True):
+    """What do you keep of that node's machines? A page of it, if one is asked for."""
+
+    number: int
+    origin: str
+    page: int = -1
+
+
+class MachinesKept(Struct, frozen=True, array_like=True):
+    """`last` is 0 where there is no whole copy."""
+
+    last: int
+    pieces: tuple[Piece, ...] = ()
+    more: bool = False
+
+
+class GatherMachines(Struct, frozen=True, tag="ig", array_like=True):
+    """A page of what the machines remember that lie in (after, upto], from one who had that arc."""
+
+    number: int
+    after: int
+    upto: int
+    page: int
+
+
+class TookMachines(Struct, frozen=True, tag="it", array_like=True):
+    """They need not be kept any more by who had them."""
+
+    number: int
+    after: int
+    upto: int
+
+
+class Find(Struct, frozen=True, tag="i", array_like=True):
+    """A subscription that is at home there, and how its pull point stands if it is one."""
+
+    number: int
+    name: str
+
+
+class Looked(Struct, frozen=True, array_like=True):
+    subscription: Subscription | None
+    point: PointState | None = None
+
+
+class Pull(Struct, frozen=True, tag="u", array_like=True):
+    """What waits in a pull point that is at home there; `ticket` is by what `Gone` calls who waits for it."""
+
+    number: int
+    pull_point: str
+    most: int | None
+    seconds: float
+    ticket: str
+
+
+class Read(Struct, frozen=True, tag="v", array_like=True):
+    """What has a higher number, handed out or not."""
+
+    number: int
+    pull_point: str
+    after: int
+    limit: int
+    seconds: float
+    ticket: str
+
+
+class HandOut(Struct, frozen=True, tag="h", array_like=True):
+    number: int
+    pull_point: str
+    upto: int
+
+
+class Gone(Struct, frozen=True, tag="x", array_like=True):
+    """Nobody waits for that answer any more."""
+
+    ticket: str
+
+
+class Common(Struct, frozen=True, tag="o", array_like=True):
+    """What all nodes have alike; None for what is no more."""
+
+    number: int
+    kind: str
+    name: str
+    value: bytes | None
+
+
+class Wants(Struct, frozen=True, tag="w", array_like=True):
+    """Whether somebody at the node that says so wants what a publisher has that is registered there."""
+
+    number: int
+    registration: str
+    wanted: bool
+
+
+class AllCommon(Struct, frozen=True, tag="O", array_like=True):
+    """What do all nodes have alike?"""
+
+    number: int
+
+
+class Current(Struct, frozen=True, tag="n", array_like=True):
+    """The last notification on that topic, if you have one?"""
+
+    topic: Topic
+
+
+class Seen(Struct, frozen=True, tag="t", array_like=True):
+    """On which topics was anything published?"""
+
+
+class Asks(Struct, frozen=True, tag="ra", array_like=True):
+    """A notification that asks for replies, for the node that is to have their view; answered with the request that is
+    made of it there."""
+
+    number: int
+    now: Instant
+    principal: str | None
+    plane: str
+    frame: bytes
+
+
+class Has(Struct, frozen=True, tag="rh", array_like=True):
+    """Do you have that view?"""
+
+    number: int
+    view: str
+    ready: bool = False
+
+
+class Tell(Struct, frozen=True, tag="rt", array_like=True):
+    """What became of receivers, to the node that has the view: a message for its harvester. What is said `again`, by
+    one that goes on for another node, changes nothing that was told by that."""
+
+    view: str
+    message: bytes
+    again: bool = False
+
+
+class Replied(Struct, frozen=True, tag="rr", array_like=True):
+    """What a receiver said, in JSON, to the node that has the view."""
+
+    token: str
+    said: bytes
+
+
+class Question(Struct, frozen=True, tag="rq", array_like=True):
+    """What is asked for with that token?"""
+
+    token: str
+
+
+class Answered(Struct, frozen=True, array_like=True):
+    """Whether the view is there."""
+
+    there: bool
+    question: tuple[str, str, Instant] | None = None
+
+
+class OfViews(Struct, frozen=True, tag="rv", array_like=True):
+    """The same of what is kept of another node's views of replies, instead of its log."""
+
+    request: Keep | Copies
 
 
 class Load(Struct, frozen=True, tag="l", array_like=True):
@@ -164,4 +393,43 @@ class Loaded(Struct, frozen=True, array_like=True):
     ready: bool = True
 
 
-Request = Machine | Relay | Change | Put | Gather | Declare | Known | Keep | Copies | Adopted | Forward | Post | Load
+Request = (
+    Machine
+    | Relay
+    | Change
+    | Put
+    | Gather
+    | Declare
+    | Known
+    | Keep
+    | Copies
+    | Adopted
+    | Forward
+    | Post
+    | ChangeWorld
+    | PutWorld
+    | WorldAfter
+    | Letters
+    | Outcome
+    | KeepMachines
+    | MachinesOf
+    | GatherMachines
+    | TookMachines
+    | Find
+    | Pull
+    | Read
+    | HandOut
+    | Gone
+    | Common
+    | AllCommon
+    | Wants
+    | Current
+    | Seen
+    | Asks
+    | Has
+    | Tell
+    | Replied
+    | Question
+    | OfViews
+    | Load
+)

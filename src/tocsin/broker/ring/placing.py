@@ -6,11 +6,10 @@ Every change is made at home, gets the next version there, and is acknowledged w
 import asyncio
 import random
 import uuid
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from weakref import WeakValueDictionary
 
-import msgspec
 from msgspec.structs import replace
 
 from tocsin.broker.journal import Journal
@@ -18,14 +17,14 @@ from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, number_of
 from tocsin.broker.ring.messages import Change, Gathered, Put
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
-from tocsin.flow.addressing import PULL_POINTS, RING, pulled_by
+from tocsin.flow.addressing import PULL_POINTS, pulled_by
+from tocsin.flow.ring_addresses import original, sent_to
 from tocsin.matching.catalogue import Catalogue
-from tocsin.mediation import between_nodes
-from tocsin.model.filters import Filter
+from tocsin.model.filters import NOTHING, Filter
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.subscription import Endpoint, Form, Subscription, neighbour_of, notifier_of
-from tocsin.routing.ring.identifiers import SIZE, distance, named_at, place_of_name, within
+from tocsin.model.subscription import Subscription, neighbour_of
+from tocsin.routing.ring.identifiers import SIZE, named_at, place_of_name, within
 from tocsin.routing.ring.keys import keys_of, place_of
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.spans import Span
@@ -33,18 +32,16 @@ from tocsin.routing.ring.spans import Span
 PAGE = 500  # subscriptions in one message
 TOGETHER = 500  # notifications for a pull point in one request
 SAME_CLOCK = SECOND  # clocks that differ by less are taken as one
-_encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(tuple[Endpoint | None, Form]).decode
 SPANS = 200_000  # that are remembered
 
 
 def is_of_ring(subscription: Subscription) -> bool:
-    """What a notifier tells its service, and what goes to a neighbour of a tree, is this node's own."""
-    return notifier_of(subscription) is None and neighbour_of(subscription) is None
+    """What goes to a neighbour of a tree is this node's own."""
+    return neighbour_of(subscription) is None
 
 
 class Placing:
-    """`known` is what is declared."""
+    """`known` is what is declared; `expect` hears of a pull point that comes here from another node."""
 
     def __init__(
         self,
@@ -54,18 +51,18 @@ class Placing:
         standing: StandingSubscriptions,
         known: Callable[[], Catalogue],
         now: Callable[[], Instant],
+        expect: Callable[[str], None],
     ) -> None:
         self._circle, self._asking, self._journal, self._standing = circle, asking, journal, standing
-        self._known, self._now = known, now
-        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._known, self._now, self._expect = known, now, expect
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # while somebody has one
         self._span = lru_cache(SPANS)(self._span_of)
 
-    def name(self, filters: tuple[Filter, ...], is_pulled: bool) -> SubscriptionId:
-        """An id with its home among the nodes that will have it anyway; that of a pull point is where it was made."""
-        start, me = random.randrange(SIZE), self._circle.member
-        if is_pulled and me is not None:
-            after, upto = self._circle.roster.range_of(me)
-            return SubscriptionId(named_at((upto - start % (distance(after, upto) or SIZE)) % SIZE, uuid.uuid4().hex))
+    def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
+        """An id with its home among the nodes that will have it anyway."""
+        start = random.randrange(SIZE)
+        if filters == (NOTHING,):  # a mailbox, for which any node is as good
+            return SubscriptionId(named_at(start, uuid.uuid4().hex))
         span = self._span(filters)
         key = span.next_key(start)
         key = span.next_key(0) if key is None else key
@@ -112,26 +109,27 @@ class Placing:
 
     async def change_here(self, roster: Roster, asked: Subscription) -> None:
         """At home, one change of a subscription after the other."""
-        async with self._locks[asked.id]:
+        lock = self._locks.setdefault(asked.id, asyncio.Lock())
+        async with lock:
             before = self._latest(asked.id)
             if before is not None and _is_same(original(before), original(asked)):
                 subscription = original(before)
             else:
                 version = 1 if before is None else before.version + 1
                 subscription = replace(original(asked), version=version)
-                await self.put_here((subscription,))
+                await self.put_here((subscription,), fresh=before is None)
             concerned = {each.name: each for each in self.holders(roster, subscription)}
             if before is not None:
                 concerned |= {each.name: each for each in self.holders(roster, before)}
             others = [each for each in concerned.values() if each.name != self._circle.me]
             put = Put(number_of(roster), self._now(), (original(subscription),))
             await asyncio.gather(*(self._asking.tell(each, put) for each in others))
-        if not self._locks[asked.id].locked():
-            del self._locks[asked.id]
 
-    async def put_here(self, subscriptions: Iterable[Subscription], now: Instant | None = None) -> None:
+    async def put_here(
+        self, subscriptions: Iterable[Subscription], now: Instant | None = None, *, fresh: bool = False
+    ) -> None:
         """On disk when it returns; what is older than what stands here changes nothing. `now` is on the clock of who
-        says it."""
+        says it; `fresh` is what was nowhere before."""
         futures = []
         for each in subscriptions:
             before = self._latest(each.id)
@@ -139,6 +137,8 @@ class Placing:
                 continue
             since = self._journal.position() if before is None else before.since
             mine = self.localised(replace(each if now is None else self.on_clock(each, now), since=since))
+            if not fresh:
+                self._look_at(before, mine)
             futures.append(self._standing.change_here(mine))
         for future in futures:
             await self._journal.stored(future)
@@ -155,14 +155,20 @@ class Placing:
         point, asked = pulled_by(original(subscription)), original(subscription)
         if point is None or self._circle.is_mine(place_of_name(point)):
             return asked
-        kept = _encode((asked.consumer, asked.form))
-        consumer = Endpoint(f"{RING}{PULL_POINTS}{point}", kept)
-        return replace(asked, consumer=consumer, form=Form(between_nodes.NAME, together=TOGETHER))
+        return sent_to(asked, f"{PULL_POINTS}{point}/{asked.id}", TOGETHER)
 
     def moved(self) -> list[Subscription]:
-        """Those that feed pull points whose home is here by now, or no longer."""
+        """Those that feed pull points whose home is here by now, or no longer. A pull point that is to leave is handed
+        over first."""
         found = ((each, self.localised(each)) for each in self._standing.by_id.values() if is_of_ring(each))
-        return [after for before, after in found if before != after]
+        moved = [(before, after) for before, after in found if before != after and before.consumer is not None]
+        for before, after in moved:
+            self._look_at(before, after)
+        return [after for _, after in moved]
+
+    def _look_at(self, before: Subscription | None, after: Subscription) -> None:
+        if after.consumer is None and (before is None or before.consumer is not None):
+            self._expect(after.id)
 
     def _latest(self, name: SubscriptionId) -> Subscription | None:
         return self._standing.changing.get(name) or self._standing.by_id.get(name)
@@ -194,15 +200,6 @@ class Placing:
             for each in self._standing.by_id.values()
             if is_of_ring(each) and each.id not in self._standing.changing and not self.is_held(each, after, upto)
         ]
-
-
-def original(subscription: Subscription) -> Subscription:
-    """As its subscriber asked for it, wherever its pull point is."""
-    consumer = subscription.consumer
-    if consumer is None or not consumer.address.startswith(RING):
-        return subscription
-    asked, form = _decode(consumer.reference)
-    return replace(subscription, consumer=asked, form=form)
 
 
 def _is_same(one: Subscription, other: Subscription) -> bool:

@@ -24,6 +24,10 @@ from tocsin.wire.tls import Identity, server_context
 PORT = "ring_port"  # in the store: the others know it
 # Whoever is on this machine may do everything at a node that listens there alone, and no one else reaches it.
 OPEN_KEY = b"a ring on loopback is open to all on this machine"
+HOW_TO_JOIN = (
+    "nodes on other machines prove themselves by a key: `openssl rand -hex 32 > ring.key`, and give all of them"
+    " --set implicit-key-file=ring.key"
+)
 PATH = "/peer/ring"
 PEER = "ring://"  # before the port of a node for its like, where that is known
 JOIN_SECONDS, JOIN_PAUSE = 30.0, 0.25
@@ -69,9 +73,19 @@ async def open_port(
     asked, store = settings.ring.port, directory.store
     if asked is None:
         return None
-    host, key, name = _host(settings), _key(settings, store), str(directory.journal.node)
+    host = _host(settings)
+    if settings.implicit.key_file is None and host not in LOOPBACK and settings.ring.join is None:
+        report(f"no other node can join this one: {HOW_TO_JOIN}")
+        return None
+    key, name = _key(settings, store), str(directory.journal.node)
     tls = _tls(settings)
-    server = PeerServer(_not_yet, key, Member(name), tls=tls and tls[0], report=report)
+    met: list[PeerLinks] = []
+
+    def heard(peer: Member) -> None:
+        for links in met:
+            links.heard(peer.address)
+
+    server = PeerServer(_not_yet, key, Member(name), tls=tls and tls[0], report=report, met=heard)
     try:
         await server.start(host, asked or int(store.meta(PORT) or 0))
     except OSError:
@@ -80,10 +94,18 @@ async def open_port(
         await server.start(host, 0)
     store.set_meta(PORT, str(server.port))
     stack.push_async_callback(server.close)
-    address = f"{settings.ring.advertise or host}:{server.port}"
+    address = _advertised(settings.ring.advertise or host, server.port)
     links = PeerLinks(key, Member(name, address), tls=tls and tls[1], report=report)
+    met.append(links)
     stack.push_async_callback(links.close)
     return RingPort(server, links, name, address)
+
+
+def _advertised(known: str, port: int) -> str:
+    """A host, or a host and a port where another leads here."""
+    host, _, said = known.rpartition(":")
+    is_whole = bool(host) and said.isdigit() and (":" not in host or host.endswith("]"))
+    return known if is_whole else f"[{known}]:{port}" if ":" in known and "]" not in known else f"{known}:{port}"
 
 
 async def joined(url: str | None, http: HttpClient) -> str | None:
@@ -113,10 +135,7 @@ def _key(settings: Settings, store: Store) -> bytes:
     if settings.implicit.key_file is not None:
         return world_key(settings.implicit.key_file, store)
     if settings.listen.host not in LOOPBACK:
-        raise NoKey(
-            "nodes on other machines prove themselves by a key: `openssl rand -hex 32 > ring.key`, and give all of them"
-            " --set implicit-key-file=ring.key; or --set ring-port=none for a node that is in no ring"
-        )
+        raise NoKey(HOW_TO_JOIN)
     return OPEN_KEY
 
 

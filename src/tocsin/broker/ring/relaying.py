@@ -5,8 +5,6 @@ import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, number_of
@@ -103,7 +101,7 @@ class Relaying:
         self._lanes: dict[str, _Lane] = {}
         self.relayed = self.taken = 0
 
-    def relay(self, notifications: Sequence[Notification], principal: str | None) -> Awaitable[None] | None:
+    def elsewhere(self, notifications: Sequence[Notification]) -> list[Part] | None:
         """None for one that belongs here alone, or where there is nobody else."""
         circle = self._circle
         if circle.is_alone or notifications[0].addressee:
@@ -112,13 +110,14 @@ class Relaying:
         if len(notifications) == 1 and circle.is_ready and all(circle.is_mine(each.key) for each in parts):
             circle.must_act()
             return None
-        return self._spread(parts, principal) if self._gathering is None else self._gathered(parts, principal)
+        return parts
 
-    async def _gathered(self, parts: list[Part], principal: str | None) -> None:
-        """Each with others of its topic."""
-        assert self._gathering is not None
-        turns = (self._gathering.turn((each.plane, each.key), len(each.notification.payload.data)) for each in parts)
-        await asyncio.gather(*turns)
+    async def spread(self, parts: list[Part], principal: str | None) -> None:
+        """Each with others of its topic, where they wait for one another."""
+        if self._gathering is not None:
+            turn = self._gathering.turn
+            turns = (turn((each.plane, each.key), len(each.notification.payload.data)) for each in parts)
+            await asyncio.gather(*turns)
         await self._spread(parts, principal)
 
     async def take(self, by: str, asked: Relay) -> None:
@@ -138,7 +137,11 @@ class Relaying:
 
         async def attempt(roster: Roster) -> None:
             groups = _by_owner(roster, left)
-            asked = [self._to(roster, *place, [left[at] for at in group], principal) for place, group in groups.items()]
+            if len(groups) == 1:  # as of one notification with one key, which needs no task of its own
+                ((place, group),) = groups.items()
+                await self.to(roster, *place, [left[at] for at in group], principal)
+                return
+            asked = [self.to(roster, *place, [left[at] for at in group], principal) for place, group in groups.items()]
             problems = await asyncio.gather(*asked, return_exceptions=True)
             for group, problem in zip(groups.values(), problems, strict=True):
                 if problem is None:
@@ -150,8 +153,8 @@ class Relaying:
 
         await self._circle.agreed(attempt)
 
-    async def _to(self, roster: Roster, owner: str, plane: str, parts: Sequence[Part], principal: str | None) -> None:
-        frames = [frame_of(_for_another(each.notification)) for each in parts]
+    async def to(self, roster: Roster, owner: str, plane: str, parts: Sequence[Part], principal: str | None) -> None:
+        frames = [frame_of(each.notification) for each in parts]
         if owner == self._circle.me:
             await self._circle.same(number_of(roster), ready=True)
             await self._publishing.take(ring_door(self._circle.me, plane), framed(frames), principal)
@@ -170,8 +173,3 @@ def _by_owner(roster: Roster, parts: Mapping[int, Part]) -> dict[tuple[str, str]
     for at, part in parts.items():
         groups.setdefault((roster.owner(part.key).name, part.plane), []).append(at)
     return groups
-
-
-def _for_another(notification: Notification) -> Notification:
-    request = notification.reply
-    return notification if request is None else replace(notification, reply=request.for_neighbour())

@@ -3,7 +3,9 @@
 import asyncio
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -21,6 +23,7 @@ from tocsin.store.log.reader import LogReader
 
 SEGMENT = 16 << 20
 PAGE_BYTES = 1 << 20
+WRITE_SECONDS = 0.2  # below the beat at which an origin that is at rest tells it once more
 _settled = msgspec.msgpack.Decoder(Settled).decode
 
 
@@ -33,6 +36,8 @@ class _Replica:
         self.generation = int(folder.name.rpartition(".")[2])
         self.log = Log.open(folder, segment_bytes=SEGMENT)
         self.state, self.first = self._bounds()
+        self._file = folder / "settled"
+        self._settled, self._written, self._written_at = b"", b"", 0.0
 
     @property
     def is_whole(self) -> bool:
@@ -48,12 +53,20 @@ class _Replica:
         self._write("begun", msgspec.msgpack.encode((self.state, self.first)))
 
     def settle(self, settled: bytes) -> None:
-        """Nothing is lost by an older one but the time of those who are told again."""
-        (self.folder / "settled").write_bytes(settled)
+        """Nothing is lost by an older one but the time of those who are told again: not each is written."""
+        self._settled = settled
+        if monotonic() - self._written_at >= WRITE_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        if self._settled != self._written:
+            with suppress(OSError):
+                self._file.write_bytes(self._settled)
+            self._written, self._written_at = self._settled, monotonic()
 
     def settled(self) -> Settled:
         try:
-            return _settled((self.folder / "settled").read_bytes())
+            return _settled(self._settled or self._file.read_bytes())
         except (OSError, msgspec.MsgspecError):
             return Settled(self.first, {})
 
@@ -80,10 +93,11 @@ class _Replica:
 
 
 class Replicas:
-    """In folders of their own, by origin and generation. A generation that is whole takes the place of the former."""
+    """In folders of their own, by origin and generation. A generation that is whole takes the place of the former.
+    What is kept `beside` of the same nodes is forgotten with it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, beside: "Replicas | None" = None) -> None:
+        self._folder, self._beside = folder, beside
         self._by_origin: dict[str, _Replica] = {}
         self._beginning: dict[str, _Replica] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -95,6 +109,7 @@ class Replicas:
 
     async def close(self) -> None:
         for each in (*self._by_origin.values(), *self._beginning.values()):
+            each.write()
             await each.log.close()
 
     async def keep(self, asked: Keep) -> Kept:
@@ -140,6 +155,8 @@ class Replicas:
                 raise Refusal("cannot-store", f"a copy could not be stored: {problem}") from None
 
     async def forget(self, origin: str) -> None:
+        if self._beside is not None:
+            await self._beside.forget(origin)
         if (replica := self._by_origin.pop(origin, None)) is not None:
             await self._remove(replica)
 

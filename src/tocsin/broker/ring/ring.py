@@ -1,45 +1,65 @@
 """This node in its ring: it takes what belongs to it, and asks the others for what does not (paper 004 s3)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.declarations.declarations import Declarations
+from tocsin.broker.implicit.implicit import Implicit
+from tocsin.broker.publishing.current_messages import CurrentMessages
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.pull_points.mailboxes import Mailboxes
+from tocsin.broker.pull_points.pull_points import PullPoints
+from tocsin.broker.reply.harvests import Harvests
+from tocsin.broker.reply.replying import Replying
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
+from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.elsewhere import Elsewhere
+from tocsin.broker.ring.forwarding import Forwarding
 from tocsin.broker.ring.gathering import Gathering
-from tocsin.broker.ring.mail import Mail
+from tocsin.broker.ring.handing_over import HandingOver
+from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
+from tocsin.broker.ring.notifying import Notifying
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
+from tocsin.broker.ring.publishers import Publishers
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
-from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling
+from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling, was_shared
+from tocsin.broker.ring.sharing import Sharing
+from tocsin.broker.ring.view_copies import ViewCopies
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.topics.registrations import Registrations
+from tocsin.broker.topics.topics import TopicCounts
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.flow.addressing import PULL_POINTS, RING
+from tocsin.flow.addressing import PULL_POINTS
+from tocsin.flow.ring_addresses import RING
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
+from tocsin.routing.implicit.services import Changes
 from tocsin.routing.ring import roster_messages as said
-from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name
+from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
 from tocsin.store.database import Store
+from tocsin.store.errors import StoreError
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
@@ -48,6 +68,7 @@ from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
 LEAVING_SECONDS = 120.0
+USERS_SECONDS = 0.5  # until a change of the users is seen
 LOOK_SECONDS = 5.0  # for an answer about how a node is
 
 
@@ -85,30 +106,40 @@ class Means(Struct, frozen=True):
     standing: StandingSubscriptions
     declarations: Declarations
     publishing: Publishing
+    harvests: Harvests
+    replying: Replying
     deliverer: Deliverer
     mailboxes: Mailboxes
+    pull_points: PullPoints
+    current_messages: CurrentMessages
+    topic_counts: TopicCounts
+    registrations: Registrations
+    commons: Mapping[str, Table]
     judge: Any
     settled: Callable[[], Settled]
     counts: Callable[[], tuple[int, int]]
     now: Callable[[], Instant]
     report: Callable[[str], None]
     journal: Any
+    implicit: Implicit
 
 
 class Ring:
-    """`door` takes a client's request that came to another node: set by whoever opens the doors."""
-
     def __init__(self, port: RingPort, means: Means) -> None:
         self._port, self._means = port, means
         store, standing, publishing = means.store, means.standing, means.publishing
         declarations, now, report = means.declarations, means.now, means.report
         self.circle = circle = Circle(port.name, lambda: self.membership.may_act())
         self.asking = asking = Asking(port.links)
-        self.membership = Membership(self._me, _pace(means.settings), store, asking, now, report, self._reported)
-        self.placing = Placing(circle, asking, means.journal, standing, lambda: declarations.known, now)
+        pace, steady = _pace(means.settings), _steady(now)
+        self.membership = Membership(self._me, pace, store, asking, steady, report, self._reported)
+        self.elsewhere, self.forwarding = Elsewhere(circle, asking), Forwarding(circle, asking)
+        expect, known_now = means.mailboxes.expect, lambda: declarations.known
+        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect)
         longest, idle = means.settings.max_latency, means.settings.idle
         gathering = None if longest is None else Gathering(longest, idle)
         self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
+        self.harvesting = Harvesting(circle, asking, self.relaying, publishing, means.harvests, means.replying, now)
         self.copies = Copies(
             circle,
             asking,
@@ -118,12 +149,32 @@ class Ring:
             lambda: [each for each in standing.all() if is_of_ring(each)],
             now,
         )
-        self._replicas = Replicas(means.places.data / "replicas")
-        self._mail = Mail(circle, asking, means.mailboxes)
+        harvests = means.harvests
+        self.view_copies = ViewCopies(circle, asking, self.copies, harvests.written_rows, harvests.changed_rows)
+        view_replicas = Replicas(means.places.data / "view_replicas")
+        self._replicas = Replicas(means.places.data / "replicas", view_replicas)
+        self._view_replicas = view_replicas
+        kept = means.implicit.kept
+        self.sharing = (
+            None
+            if kept is None
+            else Sharing(circle, asking, means.implicit, kept, store, now(), was_shared=was_shared(store))
+        )
         known = declarations.known
         adoption = Adoption(
-            circle, asking, self.placing, publishing, self._replicas, means.base_url, means.judge, known
+            circle,
+            asking,
+            self.placing,
+            publishing,
+            self._replicas,
+            means.base_url,
+            means.judge,
+            known,
+            view_replicas,
+            harvests,
         )
+        self.commons = Commons(circle, asking, store, means.commons)
+        self.publishers = Publishers(circle, asking, self.commons)
         self._settling = Settling(
             store,
             circle,
@@ -135,25 +186,35 @@ class Ring:
             standing,
             declarations,
             means.deliverer,
-            self._mail,
+            HandingOver(circle, asking, means.journal, self.placing, standing, means.mailboxes),
+            self.commons,
+            means.registrations.settle,
             means.settings.replicas,
             report,
+            self.sharing,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
-        self.door: Callable[[asked.Forward], Awaitable[asked.Forwarded]] = _no_door
         answering = Answering(
             circle,
             self.membership,
             self.placing,
             self.relaying,
+            self.harvesting,
             self._replicas,
             self._settling,
             self._declaring,
+            self.commons,
+            view_replicas=view_replicas,
             declarations=declarations,
             publishing=publishing,
-            door=lambda request: self.door(request),
+            points=means.pull_points,
+            door=lambda request, left: self.forwarding.door(request, left),
             load=self._load,
             stored=lambda: tuple(store.past.declared(means.reader.end())),
+            sharing=self.sharing,
+            current=means.current_messages.at,
+            seen=means.topic_counts.names,
+            heard=means.registrations.heard,
         )
         port.answer = answering.answer
         self._tasks: list[asyncio.Task[None]] = []
@@ -175,7 +236,13 @@ class Ring:
             self._settling.chosen(machine.roster)
         elif enter:
             self.membership.post(said.Found() if join is None else said.Enter(join))
-        works = (self._settling.run(), self._settling.release(), self._sweep())
+        works = (
+            self._settling.run(),
+            self._settling.release(),
+            self._sweep(),
+            self._share_users(),
+            self.view_copies.run(),
+        )
         self._tasks = [asyncio.create_task(each) for each in works]
 
     @property
@@ -193,19 +260,16 @@ class Ring:
             async with asyncio.timeout(LEAVING_SECONDS):
                 if self.is_in and not self.circle.is_alone:
                     await self._settling.hand_over()
+                    if (views := self.view_copies.kept()) is not None:
+                        await views
                     self.membership.post(said.Depart())
                     await self._departed.wait()
         except TimeoutError:
             raise CannotLeave(f"the others did not take over in {LEAVING_SECONDS:.0f} seconds") from None
-        if not self.is_in and (roster := self.membership.machine.roster) is not None:
-            await self._left_to(roster)
-
-    async def _left_to(self, roster: Roster) -> None:
-        try:
-            await self._mail.leave(roster)
-        except (Refusal, Unreachable) as problem:
-            raise CannotLeave(f"what waits in pull points is not taken by the others: {problem}") from None
-        await self._settling.put_out()
+        except Refusal as refusal:
+            raise CannotLeave(f"the others did not take over: {refusal.text}") from None
+        if not self.is_in and self.membership.machine.roster is not None:
+            await self._settling.put_out()
 
     async def close(self) -> None:
         await self.circle.close()
@@ -214,13 +278,22 @@ class Ring:
         await asyncio.gather(*self._tasks, *self._posts, return_exceptions=True)
         await self._settling.close()
         await self.copies.close()
+        if self.sharing is not None:
+            await self.sharing.close()
         await self.membership.close()
         await self._replicas.close()
+        await self._view_replicas.close()
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self._settling.sweep()
+
+    async def _share_users(self) -> None:
+        while True:
+            await asyncio.sleep(USERS_SECONDS)
+            with contextlib.suppress(Refusal, StoreError):  # it is tried again
+                await self.commons.share_users()
 
     def _me(self) -> Member:
         asked, port = self._means.settings, self._port
@@ -238,10 +311,15 @@ class Ring:
                 self._departed.set()
             case said.Kept(name, heard_by):
                 self._means.report(f"{name} is not heard of here, but by {heard_by}: is the line between bad?")
+            case said.Forced(roster, out, by):
+                self._means.report(
+                    f"{by} put {', '.join(out)} out of the ring without a majority (roster {roster.number})"
+                )
             case said.Refused(why):
                 self._means.report(f"this node is not let into the ring: {why}")
 
     async def _enter_again(self, roster: Roster) -> None:
+        await self._means.harvests.abandon()
         await self._settling.put_out()
         for each in roster.members:
             self.membership.post(said.Enter(each.address))
@@ -252,8 +330,8 @@ class Ring:
 
     # What the services of the node ask
 
-    def name(self, filters: tuple[Filter, ...], is_pulled: bool) -> SubscriptionId:
-        return self.placing.name(filters, is_pulled)
+    def name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
+        return self.placing.name(filters)
 
     def spread(self, subscription: Subscription) -> Awaitable[None] | None:
         """None for what is this node's own, and where there is nobody else."""
@@ -261,23 +339,42 @@ class Ring:
             return None
         return self.placing.change(subscription)
 
-    def relay(self, notifications: Sequence[Notification], principal: str | None) -> Awaitable[None] | None:
-        return self.relaying.relay(notifications, principal)
+    def relay(self, notifications: Sequence[Notification], principal: str | None) -> Awaitable[str | None] | None:
+        """Done with the view of one that asks for replies."""
+        if (parts := self.relaying.elsewhere(notifications)) is None:
+            return None
+        if notifications[0].reply is not None:
+            return self.harvesting.ask(parts, principal)
+        return self.relaying.spread(parts, principal)
+
+    @property
+    def views(self) -> Harvesting | None:
+        """None where there is nobody else."""
+        return None if self.harvesting.is_alone else self.harvesting
 
     def declare(self, what: Sequence[Declaration]) -> Awaitable[None] | None:
         return self._declaring.spread(what)
 
+    def notifying(self) -> Notifying | None:
+        """None where notifiers are this node's own."""
+        found = None if self.sharing is None else self.sharing.notifying
+        return found if found is not None and found.is_shared else None
+
+    def change_world(self, changes: Changes, by: str) -> Awaitable[int] | None:
+        return None if self.sharing is None else self.sharing.world.spread(changes, by)
+
     def post(self, url: str, headers: Pairs, body: bytes, done: Callable[[Answer], None]) -> None:
         """What a pull point is to hold that has its home elsewhere."""
         del headers
-        task = asyncio.create_task(self._post(url[len(RING) + len(PULL_POINTS) :], body, done))
+        pull_point, _, subscription = url[len(RING) + len(PULL_POINTS) :].partition("/")
+        task = asyncio.create_task(self._post(pull_point, subscription, body, done))
         self._posts.add(task)
         task.add_done_callback(self._posts.discard)
 
-    async def _post(self, pull_point: str, frames: bytes, done: Callable[[Answer], None]) -> None:
+    async def _post(self, pull_point: str, subscription: str, frames: bytes, done: Callable[[Answer], None]) -> None:
         async def attempt(roster: Roster) -> None:
             home = roster.owner(place_of_name(pull_point))
-            await self.asking.tell(home, asked.Post(number_of(roster), pull_point, frames))
+            await self.asking.tell(home, asked.Post(number_of(roster), pull_point, subscription, frames))
 
         try:
             await self.circle.agreed(attempt)
@@ -286,10 +383,6 @@ class Ring:
             done(Answer(503 if refusal.reason == "overloaded" else 400, error=refusal.text))
 
     # What the doors ask
-
-    def is_home(self, name: str) -> bool:
-        """Whether what is called so is at home here; nothing is at a node that is in no ring."""
-        return self.circle.is_in and self.circle.is_mine(place_of_name(name))
 
     def home_of(self, name: str) -> Member | None:
         """The node that has what is called so; None for this one."""
@@ -302,16 +395,31 @@ class Ring:
         """The member of that name, if that is not this one."""
         return None if name == self.circle.me or not self.circle.is_in else self.circle.roster.get(name)
 
-    def stands(self, name: str) -> bool:
-        """Whether there is such a subscription here that belongs to the ring."""
-        found = self._means.standing.by_id.get(SubscriptionId(name))
-        return found is not None and is_of_ring(found)
+    @property
+    def has_others(self) -> bool:
+        return self.circle.is_in and not self.circle.is_alone
 
-    async def forward(self, to: Member, request: asked.Forward, seconds: float) -> asked.Forwarded:
-        try:
-            return await self.asking.ask(to, request, asked.Forwarded, seconds)
-        except Unreachable as problem:
-            raise Refusal("overloaded", f"{problem}; try again a little later") from None
+    def homes(self) -> Callable[[Subscription], bool]:
+        """Which subscriptions are at home here; of many at once. What is this node's own always is."""
+        member = self.circle.roster.get(self.circle.me)
+        after, upto = self.circle.roster.range_of(member) if member is not None else (0, 0)
+        first, last = f"{after:016x}", f"{upto:016x}"
+
+        def is_home(subscription: Subscription) -> bool:
+            name = subscription.id
+            if name[16:17] != "-":
+                return not is_of_ring(subscription) or within(place_of_name(name), after, upto)
+            key = name[:16]
+            return first < key <= last if first < last else key > first or key <= last
+
+        return is_home
+
+    def is_held(self, subscription: Subscription) -> bool:
+        """Whether it belongs at this node, and is not merely left here until it is swept away."""
+        if not self.has_others or not is_of_ring(subscription):
+            return True
+        member = self.circle.roster.get(self.circle.me)
+        return member is not None and self.placing.is_held(subscription, *self.circle.roster.range_of(member))
 
     @property
     def has_doors(self) -> bool:
@@ -327,10 +435,9 @@ class Ring:
 
     async def view(self, caller: Caller) -> View:
         caller.anybody()
-        machine, now = self.membership.machine, self._means.now()
         roster = self.circle.roster
         seats = await asyncio.gather(*(self._seat(roster, each) for each in roster.members))
-        return View(self.circle.me, machine.standing(now), roster.number, tuple(seats))
+        return View(self.circle.me, self.membership.standing, roster.number, tuple(seats))
 
     async def remove(self, caller: Caller, names: Sequence[str]) -> None:
         """Nodes that do not come back, when most of the ring is gone with them: nobody else is asked."""
@@ -361,9 +468,10 @@ class Ring:
         return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready)
 
 
-async def _no_door(request: asked.Forward) -> asked.Forwarded:
-    del request
-    raise Refusal("overloaded", "the doors of this node are not open yet; try again a little later")
+def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:
+    """The same clock, but for what somebody sets it by while the node runs."""
+    begun = now() - time.monotonic_ns()
+    return lambda: Instant(begun + time.monotonic_ns())
 
 
 def _pace(settings: RingSettings) -> Pace:

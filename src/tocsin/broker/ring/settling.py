@@ -3,7 +3,7 @@ for that, for whom it goes on, and what it need not have any more."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import msgspec
 from msgspec import Struct
@@ -13,11 +13,13 @@ from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of
+from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.copies import Copies
-from tocsin.broker.ring.mail import Mail
+from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.messages import Adopted, Gather, Gathered, Known
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.replicas import Replicas
+from tocsin.broker.ring.sharing import Sharing
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.model.declarations import Declaration
@@ -50,6 +52,13 @@ class Ready(Struct, frozen=True, array_like=True):
         return after != upto and inside and distance(self.after, upto) <= distance(self.after, self.upto)
 
 
+def was_shared(store: Store) -> bool:
+    """Whether this node was one of several when it was last up."""
+    kept = store.meta(READY)
+    ready = msgspec.json.decode(kept, type=Ready) if kept else None
+    return ready is not None and ready.after != ready.upto
+
+
 class Settling:
     def __init__(
         self,
@@ -63,14 +72,19 @@ class Settling:
         standing: StandingSubscriptions,
         declarations: Declarations,
         deliverer: Deliverer,
-        mail: Mail,
+        handing_over: HandingOver,
+        commons: Commons,
+        registrations: Callable[[], Awaitable[None]],
         replicated: int,
         report: Callable[[str], None],
+        sharing: Sharing | None,
     ) -> None:
+        self._sharing = sharing
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
-        self._mail, self._replicated, self._report = mail, replicated, report
+        self._handing_over, self._commons, self._registrations = handing_over, commons, registrations
+        self._replicated, self._report = replicated, report
         self._rosters: asyncio.Queue[Roster] = asyncio.Queue()
         self._settling: asyncio.Task[None] | None = None
         self._since = 0.0
@@ -113,7 +127,7 @@ class Settling:
         member = circle.roster.get(circle.me)
         if member is None:
             return
-        unsettled = self._deliverer.unsettled().keys() | self._mail.waiting()
+        unsettled = self._deliverer.unsettled()
         for each in self._placing.strangers(*circle.roster.range_of(member)):
             if each.id not in unsettled:
                 self._standing.change_here(replace(each, state="ended", reason="it stands at other nodes of the ring"))
@@ -138,13 +152,16 @@ class Settling:
         await self._level()
 
     async def _level(self) -> None:
-        while not self._copies.is_level:  # noqa: ASYNC110 - each delivery would have to tell
+        sharing = self._sharing
+        while not (self._copies.is_level and (sharing is None or sharing.copies.is_level)):  # noqa: ASYNC110 - each delivery would have to tell
             await asyncio.sleep(LOOK_AGAIN)
 
     async def put_out(self) -> None:
         """Others go on for this node: what it had is theirs."""
         await self._stop()
         self._store.set_meta(READY, "")
+        if self._sharing is not None:
+            await self._sharing.put_out()
         ended = [
             self._standing.change_here(replace(each, state="ended", reason="this node was put out of its ring"))
             for each in self._standing.all()
@@ -167,21 +184,23 @@ class Settling:
             return
         ready, arc, number = self._ready(), roster.range_of(me), number_of(roster)
         is_whole = ready is not None and number <= ready.number + 1 and ready.has(*arc)
-        if is_whole := is_whole or (len(roster.members) == 1 and ready is None):
+        if is_whole or (len(roster.members) == 1 and ready is None):
             self._save(Ready(number, *arc))
         await circle.take(roster)
         self._since = asyncio.get_running_loop().time()
-        self._keep_copies(roster)
+        self._keep_copies(roster, is_new=ready is None and len(roster.members) > 1)
         for each in self._placing.moved():
             self._standing.change_here(each)
-        self._settling = asyncio.create_task(self._settle(roster, me, is_whole))
+        self._settling = asyncio.create_task(self._settle(roster, me, is_whole or len(roster.members) == 1))
 
-    def _keep_copies(self, roster: Roster) -> None:
+    def _keep_copies(self, roster: Roster, *, is_new: bool = False) -> None:
         """Who leaves has a copy of all it has elsewhere, however few replicas there are else."""
         if (me := roster.get(self._circle.me)) is not None:
-            keepers = roster.keepers(me, self._replicated)
             successor = roster.behind(me)[:1] if self._is_leaving else ()
-            self._copies.chosen(life_of(me), keepers or successor)
+            keepers = roster.keepers(me, self._replicated) or successor
+            self._copies.chosen(life_of(me), keepers)
+            if self._sharing is not None:
+                self._sharing.chosen(life_of(me), keepers, is_new=is_new)
 
     async def _settle(self, roster: Roster, me: Member, is_whole: bool) -> None:
         """Again until it is done, or the roster is another."""
@@ -197,7 +216,11 @@ class Settling:
                 if not is_whole:
                     self._save(Ready(number, *roster.range_of(me)))
                     await self._circle.ready(number)
-                await self._mail.forward(roster, number)
+                    is_whole = True
+                    if self._sharing is not None:
+                        await self._sharing.ready(number, *roster.range_of(me))
+                await self._registrations()
+                await self._handing_over.run()
                 return
             except (Refusal, Unreachable) as problem:
                 if told != (told := str(problem)):
@@ -217,6 +240,9 @@ class Settling:
         for each in self._circle.others()[:1]:
             known = await self._asking.ask(each, Known(number), tuple[Declaration, ...])
             await self._declarations.append_here(known)
+        if self._sharing is not None:
+            await self._sharing.gather(number, after, upto)
+        await self._commons.gather(number)
         return orphans
 
     def orphans(self) -> list[str]:
@@ -226,10 +252,14 @@ class Settling:
 
     async def _adopt(self, number: int, origin: str) -> None:
         count = await self._adoption.adopt(origin)
+        if self._sharing is not None:
+            await self._sharing.adopt(number, origin)
         self._report(f"this node goes on for {name_of(origin)}, which left {count:,} notifications to be told")
         for each in self._circle.others():
             await self._asking.tell(each, Adopted(number, origin))
         await self._replicas.forget(origin)
+        if self._sharing is not None:
+            await self._sharing.forget(origin)
 
     def _ready(self) -> Ready | None:
         kept = self._store.meta(READY)

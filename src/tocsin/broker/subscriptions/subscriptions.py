@@ -3,6 +3,8 @@
 import asyncio
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -17,6 +19,7 @@ from tocsin.broker.subscriptions.standing import Seen, StandingSubscriptions, gr
 from tocsin.broker.subscriptions.start_position import start_position
 from tocsin.broker.topics.topic_space import TopicSpace
 from tocsin.flow.addressing import path_at, pull_point_of
+from tocsin.flow.ring_addresses import original
 from tocsin.matching.resolution import check_envelopes
 from tocsin.mediation.operations import EndStatus, Renew, Start, Subscribe
 from tocsin.mediation.soap.templates import PULL_POINTS
@@ -24,11 +27,32 @@ from tocsin.model.filters import Filter, ForNotifier
 from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Form, Position, Subscription, neighbour_of, notifier_of
+from tocsin.routing.ring.identifiers import is_named
 from tocsin.store.database import Store
 from tocsin.store.places import Places
 from tocsin.wire.addresses import AddressGuard, BadAddress
 
 Tally = tuple[int, int, int]  # how much waits, was delivered since the start, and is a dead letter
+
+
+class Found(Protocol):
+    @property
+    def subscription(self) -> Subscription | None: ...
+
+
+class Elsewhere(Protocol):
+    def has(self, name: str) -> bool: ...
+
+    async def look(self, name: str) -> Found: ...
+
+
+class Ring(Protocol):
+    """Where subscriptions have their homes, by the names that they get."""
+
+    @property
+    def elsewhere(self) -> Elsewhere: ...
+
+    def name(self, filters: tuple[Filter, ...]) -> SubscriptionId: ...
 
 
 class Subscriptions:
@@ -47,17 +71,16 @@ class Subscriptions:
         consumers: Consumers,
         mailboxes: Mailboxes,
         settlement: Settlement,
-        name: Callable[[tuple[Filter, ...], bool], SubscriptionId],
-        is_home: Callable[[str], bool],
+        ring: Callable[[], Ring | None] = lambda: None,
     ) -> None:
-        self._name, self._is_home = name, is_home
+        self._ring = ring
         self._journal, self._standing, self._settings = journal, standing, settings
         self._base_url, self._now, self._store, self._guard = base_url, now, store, guard
         self._topics, self._declarations, self._consumers = topics, declarations, consumers
         self._mailboxes, self._settlement = mailboxes, settlement
 
     async def subscribe(self, caller: Caller, request: Subscribe) -> Subscription:
-        self._must_be_allowed(caller, request)
+        await self._must_be_allowed(caller, request)
         return await self._make(caller, request)
 
     async def create_mailbox(self, caller: Caller, request: Subscribe) -> Subscription:
@@ -68,7 +91,7 @@ class Subscriptions:
         """Another consumer, form and filters from now on; what waits already was asked for, and goes where it was to
         go."""
         self.get(caller, name)
-        self._must_be_allowed(caller, request)
+        await self._must_be_allowed(caller, request)
         asked = await self._checked(caller, request)
         old = self._standing.get(name)
         if (notifier := notifier_of(old)) is not None:
@@ -85,7 +108,7 @@ class Subscriptions:
         )
 
     async def renew(self, caller: Caller, request: Renew) -> Subscription:
-        old = self.get(caller, request.id)
+        old = await self._found(caller, request.id)
         form = replace(old.form, expires_as=request.form.expires_as)
         return await self._standing.change(replace(old, expires=self._granted(request.expires), form=form))
 
@@ -100,8 +123,9 @@ class Subscriptions:
         return await self._standing.turn(name, "active")
 
     async def unsubscribe(self, caller: Caller, name: str) -> Subscription:
-        self.get(caller, name)
-        return await self._standing.end(name, "unsubscribed")
+        return await self._standing.change(
+            replace(await self._found(caller, name), state="ended", reason="unsubscribed")
+        )
 
     async def cancel(
         self, caller: Caller, name: str, status: EndStatus = "SourceCancelling", reason: str = ""
@@ -114,13 +138,25 @@ class Subscriptions:
         found = caller.must_manage(self._standing.get(name))
         if (neighbour := neighbour_of(found)) is not None:
             raise Refusal("in-use", f"by it the node {neighbour} is told; `tocsin tree` has it, and takes it out")
-        return found
+        return original(found)
+
+    async def _found(self, caller: Caller, name: str) -> Subscription:
+        """Also one that stands at other nodes of the ring alone."""
+        ring = self._ring()
+        if ring is None or not ring.elsewhere.has(name):
+            return self.get(caller, name)
+        if (found := (await ring.elsewhere.look(name)).subscription) is None:
+            raise Refusal("unknown-subscription", f"there is no subscription {name!r} here; it may have ended")
+        return caller.must_manage(found)
 
     def page(self, caller: Caller, after: str, limit: int, seen: Seen | None = None) -> Sequence[Subscription]:
         """Those that the caller may manage."""
         if caller.principal is None:
-            return self._standing.page(after, limit, seen)
-        return self._standing.page(after, limit, lambda each: caller.may_manage(each) and (seen is None or seen(each)))
+            found = self._standing.page(after, limit, seen)
+        else:
+            allowed: Seen = lambda each: caller.may_manage(each) and (seen is None or seen(each))  # noqa: E731
+            found = self._standing.page(after, limit, allowed)
+        return [original(each) for each in found]
 
     async def tallies(self, caller: Caller, subscriptions: Sequence[SubscriptionId]) -> Mapping[str, Tally]:
         """What became of what they were to be told; who could list them may know."""
@@ -141,11 +177,14 @@ class Subscriptions:
         self._check_address(consumer, form)
         self._consumers.check(NODE, consumer)
         self._check_shared(consumer)
-        asked, name = self._consumers.asked(consumer, form), SubscriptionId(uuid.uuid4().hex)
+        asked, name = self._consumers.asked(consumer, form), self._name((ForNotifier(notifier),))
         position = self._journal.position()
         return await self._standing.change(
             Subscription(name, owner, asked, None, form, (ForNotifier(notifier),), position, None)
         )
+
+    def _name(self, filters: tuple[Filter, ...]) -> SubscriptionId:
+        return SubscriptionId(uuid.uuid4().hex) if (ring := self._ring()) is None else ring.name(filters)
 
     async def subscribe_again(self, notifier: str, ended: str) -> Subscription:
         """As its service was told until that ended, and from there on: what came since is not lost."""
@@ -156,7 +195,7 @@ class Subscriptions:
         return await self._standing.change(
             replace(
                 last.subscription,
-                id=SubscriptionId(uuid.uuid4().hex),
+                id=self._name((ForNotifier(notifier),)),
                 filters=(ForNotifier(notifier),),
                 since=Position(self._journal.node, last.at.offset),
                 expires=None,
@@ -171,19 +210,18 @@ class Subscriptions:
         since = asked.since if start is None else Position(self._journal.node, start)
         return await self._standing.change(replace(asked, since=since, owner=caller.name))
 
-    def _must_be_allowed(self, caller: Caller, request: Subscribe) -> None:
+    async def _must_be_allowed(self, caller: Caller, request: Subscribe) -> None:
         if not caller.may_subscribe(request.filters):
             wide = "subscribe to all that these filters match; name topics that it has the right to"
             raise caller.may_not(wide if caller.may_subscribe_at_all() else "subscribe to any topic")
-        for endpoint in (request.consumer, request.end_to):
-            path = None if endpoint is None else path_at(self._base_url, endpoint.address)
-            if path is not None and path.startswith(PULL_POINTS) and caller.principal is not None:
-                self.get(caller, path[len(PULL_POINTS) :])  # nobody fills the mailbox of another
+        for endpoint in (request.consumer, request.end_to) if caller.principal is not None else ():
+            if endpoint is not None and (found := await self._pull_point(endpoint)) is not None:
+                caller.must_manage(found)  # nobody fills the mailbox of another
 
     async def _checked(self, caller: Caller, request: Subscribe) -> Subscription:
         """As it will be, but for where it begins and whose it is."""
         await self._declarations.ready_for(request.filters)
-        consumer = self._at_home(request.consumer) or request.consumer
+        consumer = await self._at_home(request.consumer) or request.consumer
         self._check_shared(None if consumer is not request.consumer else consumer)
         for endpoint in (consumer if consumer is request.consumer else None, request.end_to):
             self._check_address(endpoint, request.form)
@@ -193,7 +231,7 @@ class Subscriptions:
         self._consumers.check(caller, consumer, request.end_to)
         filters = self._declarations.resolved(request.filters)
         return Subscription(
-            self._name(filters, consumer is None),
+            self._name(filters),
             None,
             self._consumers.asked(consumer, request.form),
             request.end_to,
@@ -220,16 +258,30 @@ class Subscriptions:
         limits = self._settings.limits
         return granted(asked, self._now(), limits.default_lease, limits.longest_lease)
 
-    def _at_home(self, consumer: Endpoint | None) -> Endpoint | None:
+    async def _at_home(self, consumer: Endpoint | None) -> Endpoint | None:
         """A consumer that is a pull point of ours, as a path alone; any other as None."""
-        path = None if consumer is None else path_at(self._base_url, consumer.address)
-        if consumer is None or path is None or not path.startswith(PULL_POINTS):
+        if consumer is None:
             return None
-        name = pull_point_of(path) or ""
-        if not self._mailboxes.has(name) and (not name or self._is_home(name)):
+        found = await self._pull_point(consumer)
+        if found is not None and found.consumer is None:
+            return replace(consumer, address=f"{PULL_POINTS}{found.id}")
+        if found is not None or (path_at(self._base_url, consumer.address) or "").startswith(PULL_POINTS):
             hint = "create one and name its address"
             raise Refusal("bad-consumer", f"there is no pull point at {consumer.address}; {hint}")
-        return replace(consumer, address=path)
+        return None
+
+    async def _pull_point(self, endpoint: Endpoint) -> Subscription | None:
+        """The one that an address is of, at this node or any other of its ring: their ids are like no others."""
+        ring, ours = self._ring(), path_at(self._base_url, endpoint.address)
+        name = pull_point_of(urlsplit(endpoint.address).path if ours is None else ours)
+        if name is None or not (ours is not None or (ring is not None and is_named(name))):
+            return None
+        if ring is not None and ring.elsewhere.has(name):
+            return (await ring.elsewhere.look(name)).subscription
+        try:
+            return self._standing.get(name)
+        except Refusal:
+            return None
 
     def _check_address(self, endpoint: Endpoint | None, form: Form) -> None:
         """SOAP can go over TCP as well."""

@@ -1,16 +1,22 @@
-"""The publishers that registered; at those who publish on demand the broker subscribes itself."""
+"""The publishers that registered; at those who publish on demand the broker subscribes itself.
 
+In a ring a registration is known at all nodes, and its home, which has the key of its first topic, does that.
+"""
+
+import asyncio
+import contextlib
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Protocol
 
-from msgspec import Struct
+import msgspec
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.topics import upstream
+from tocsin.broker.topics.known_registrations import KIND, KnownRegistrations, Wanting
 from tocsin.mediation.operations import RegisterPublisher
-from tocsin.model.identity import Instant, SubscriptionId
+from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.paths import BROKER
 from tocsin.model.records import Changed
@@ -26,7 +32,6 @@ from tocsin.routing.demand import (
     Request,
     Upstream,
     Wanted,
-    may_want,
 )
 from tocsin.runtime.family import Family
 from tocsin.runtime.runtime import Runtime
@@ -38,11 +43,18 @@ from tocsin.wire.http_client import HttpClient
 MOST_REGISTRATIONS = 10_000
 
 
-class _Wanting(Struct):
-    """Who wants what a publisher on demand has."""
+class Ring(Protocol):
+    def name_at(self, topics: Sequence[Topic]) -> str: ...
 
-    topics: tuple[Topic, ...]
-    subscriptions: set[SubscriptionId]
+    def is_at_home(self, name: str) -> bool: ...
+
+    def nodes(self) -> set[str]: ...
+
+    async def put_everywhere(self, kind: str, name: str, value: bytes | None) -> None: ...
+
+    async def tell_wanted(self, name: str, wanted: Callable[[], bool]) -> None:
+        """To its home, until that has heard it; as it is when it is said."""
+        ...
 
 
 class Registrations(Family[Demand]):
@@ -58,22 +70,32 @@ class Registrations(Family[Demand]):
         client: HttpClient,
         standing: StandingSubscriptions,
         report: Callable[[str], None],
+        ring: Callable[[], Ring | None] = lambda: None,
     ) -> None:
         self._guard, self._now, self._client, self._subscriptions = guard, now, client, standing
         self._consumer = f"{base_url}{BROKER}"
-        self._wanting: dict[str, _Wanting] = {}
+        self._ring, self._known = ring, KnownRegistrations(store)
+        self._wanting = Wanting(self._turned)
+        self._telling: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         tables = store.machines("demand", Codec(), Codec(registration=Registration, upstream=Upstream))
         self._runtime = Runtime(self, tables, now, report)
 
     def start(self) -> None:
-        for name, each in self._runtime.machines.items():
-            if each.registration is not None and each.registration.demand:
-                wanted = self._begin_wanting(each.registration)
+        for each in self._known.by_id.values():
+            self._begin_wanting(each)
+        for name, machine in self._runtime.machines.items():
+            if machine.registration is not None and machine.registration.demand:
+                wanted = self._begin_wanting(machine.registration)
                 self._runtime.post(name, Wanted(wanted))
         self._runtime.start()
 
     async def close(self) -> None:
         """What is under way at a publisher is left; it is taken up at the next start."""
+        tasks = (*self._tasks, *self._telling.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._runtime.close()
 
     async def register(self, caller: Caller, request: RegisterPublisher) -> Registration:
@@ -84,8 +106,9 @@ class Registrations(Family[Demand]):
             caller.must_publish(topic)
         now = self._now()
         self._check(request, now)
+        ring = self._ring()
         made = Registration(
-            uuid.uuid4().hex,
+            uuid.uuid4().hex if ring is None else ring.name_at(request.topics),
             caller.name,
             request.publisher,
             tuple(dict.fromkeys(request.topics)),
@@ -94,18 +117,103 @@ class Registrations(Family[Demand]):
             now,
             request.expires,
         )
+        if ring is None:
+            await self._begin(made)
+            return made
+        value = msgspec.json.encode(made)
+        try:
+            await self.take(made.id, value)
+            await ring.put_everywhere(KIND, made.id, value)
+        except Refusal:
+            await self.take(made.id, None)
+            raise
+        return made
+
+    async def _begin(self, made: Registration) -> None:
         try:
             await self._runtime.take([Letter(made.id, Register(made, self._begin_wanting(made)))])
         except Refusal:
-            self._wanting.pop(made.id, None)
+            self._wanting.end(made.id)
             raise
-        return made
 
     async def destroy(self, caller: Caller, registration: str) -> Registration:
         """That it ended is on disk when this returns; the publisher is told after that, for as long as it takes."""
         found = self.get(caller, registration)
+        ring = self._ring()
+        if ring is not None:
+            await self._known.remove(registration)
         await self._runtime.take([Letter(registration, Destroy())])
+        if ring is not None:
+            await ring.put_everywhere(KIND, registration, None)
         return found
+
+    # In a ring
+
+    def entries(self) -> dict[str, bytes]:
+        return {name: msgspec.json.encode(each) for name, each in self._known.by_id.items()}
+
+    async def take(self, name: str, value: bytes | None) -> None:
+        """As it is at all nodes; begun where it is at home."""
+        if value is None:
+            await self._known.remove(name)
+            if name in self._runtime.machines:
+                await self._runtime.take([Letter(name, Destroy())])
+            self._wanting.end(name)
+            return
+        made = msgspec.json.decode(value, type=Registration)
+        await self._known.put(made)
+        if self._is_home(name) and name not in self._runtime.machines:
+            await self._begin(made)
+        elif self._begin_wanting(made):
+            self._turned(name, True)
+
+    async def settle(self) -> None:
+        """By another roster: what is at home here begins, what is no longer is left to its new home."""
+        ring = self._ring()
+        assert ring is not None
+        self._wanting.only(ring.nodes())
+        for name, each in list(self._known.by_id.items()):
+            machine = self._runtime.machines.get(name)
+            if self._is_home(name) and machine is None:
+                await self._begin(each)
+            elif self._is_home(name):
+                self._runtime.post(name, Wanted(self._wanting.wanted(name)))
+            elif machine is not None and not machine.ending:
+                await self._runtime.take([Letter(name, Destroy())])
+                self._begin_wanting(each)
+            if each.demand and not self._is_home(name):
+                self._turned(name, self._wanting.here(name))
+
+    def heard(self, node: str, name: str, wanted: bool) -> None:
+        """Another node says whether somebody there wants what is registered."""
+        self._wanting.heard(node, name, wanted)
+        if name in self._runtime.machines:
+            self._runtime.post(name, Wanted(self._wanting.wanted(name)))
+
+    def _is_home(self, name: str) -> bool:
+        ring = self._ring()
+        return ring is None or ring.is_at_home(name)
+
+    def _turned(self, name: str, wanted: bool) -> None:
+        del wanted
+        if name in self._runtime.machines:
+            self._runtime.post(name, Wanted(self._wanting.wanted(name)))
+        ring, telling = self._ring(), self._telling.get(name)
+        if ring is not None and not ring.is_at_home(name):
+            if telling is not None:
+                telling.cancel()
+            self._telling[name] = asyncio.create_task(ring.tell_wanted(name, lambda: self._wanting.here(name)))
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _forget(self, ring: Ring, name: str) -> None:
+        with contextlib.suppress(Refusal):
+            await self._known.remove(name)
+            self._wanting.end(name)
+            await ring.put_everywhere(KIND, name, None)
 
     def get(self, caller: Caller, registration: str) -> Registration:
         found = self._standing(registration)[0]
@@ -122,7 +230,11 @@ class Registrations(Family[Demand]):
         return sorted((each for each in standing if _is_of(caller, each)), key=lambda each: each.created)
 
     def upstream_of(self, caller: Caller, registration: str) -> str | None:
-        """How the broker's subscription at that publisher stands, in a word; None where it needs none."""
+        """How the broker's subscription at that publisher stands, in a word; None where it needs none. What has just
+        begun elsewhere in a ring has none yet."""
+        known = self._known.by_id.get(registration)
+        if known is not None and not self._is_home(registration):
+            return "none" if known.demand else None
         self.get(caller, registration)
         found, machine = self._standing(registration)
         if not found.demand:
@@ -133,21 +245,12 @@ class Registrations(Family[Demand]):
 
     def changed(self, change: Changed) -> None:
         """A subscription of ours began, ended, was paused or resumed."""
-        subscription = change.subscription
-        for name, each in self._wanting.items():
-            before = bool(each.subscriptions)
-            if may_want(subscription, each.topics):
-                each.subscriptions.add(subscription.id)
-            else:
-                each.subscriptions.discard(subscription.id)
-            if bool(each.subscriptions) != before:
-                self._runtime.post(name, Wanted(not before))
+        self._wanting.changed(change.subscription)
 
     # What the machines need
 
     def make(self, name: str, rows: Mapping[str, Any]) -> Demand:
-        wanting = self._wanting.get(name)
-        wanted = None if wanting is None else bool(wanting.subscriptions)
+        wanted = self._wanting.wanted(name) if name in self._wanting else None
         return Demand(self._consumer, rows.get(REGISTRATION), rows.get(UPSTREAM, Upstream()), wanted)
 
     async def ask(self, name: str, of: str, question: Request) -> Message:
@@ -157,15 +260,18 @@ class Registrations(Family[Demand]):
         return upstream.answer(question.operation, answer, self._now())
 
     def ended(self, name: str) -> None:
-        self._wanting.pop(name, None)
+        """It was destroyed, its time was over, or it was at home elsewhere; then it may have come back since."""
+        ring, known = self._ring(), self._known.by_id.get(name)
+        if ring is None or known is None:
+            self._wanting.end(name)
+        elif ring.is_at_home(name):
+            over = known.expires is not None and known.expires <= self._now()
+            self._later(self._forget(ring, name) if over else self._begin(known))
 
     def _begin_wanting(self, registration: Registration) -> bool:
         if not registration.demand:
             return False
-        standing = self._subscriptions.by_id.values()
-        found = {each.id for each in standing if may_want(each, registration.topics)}
-        self._wanting[registration.id] = _Wanting(registration.topics, found)
-        return bool(found)
+        return self._wanting.begin(registration, self._subscriptions.by_id.values())
 
     def _standing(self, registration: str) -> tuple[Registration, Demand]:
         machine = self._runtime.machines.get(registration)

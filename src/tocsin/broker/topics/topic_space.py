@@ -1,7 +1,7 @@
 """The topics that were declared to this node, and whether others may be used."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from tocsin.matching.index.topics import topic_matches
 from tocsin.mediation.ws.topic_documents import read_topic_namespace
@@ -15,6 +15,12 @@ from tocsin.store.topics import TopicNamespaceTable
 
 REMEMBERED = 16_384
 SHOWN = 5
+KIND = "topics"  # as the nodes of a ring call them
+Spread = Callable[[str, str, bytes | None], Awaitable[None]]
+
+
+async def _nowhere(kind: str, name: str, value: bytes | None) -> None:
+    """There is no other node."""
 
 
 class TopicSpace:
@@ -23,8 +29,8 @@ class TopicSpace:
     What comes without a topic is filed under a topic of ours, which needs no declaration.
     """
 
-    def __init__(self, table: TopicNamespaceTable, *, fixed: bool) -> None:
-        self._table, self.fixed = table, fixed
+    def __init__(self, table: TopicNamespaceTable, *, fixed: bool, spread: Spread = _nowhere) -> None:
+        self._table, self.fixed, self._spread = table, fixed, spread
         self._namespaces: dict[str, TopicNamespace] = {}
         self._changing = asyncio.Lock()
         self._allowed: set[Topic] = set()  # asked for before
@@ -42,8 +48,28 @@ class TopicSpace:
             raise Refusal("unknown-topic", text)
         return self._namespaces[uri]
 
+    def entries(self) -> dict[str, bytes]:
+        """For the other nodes of a ring."""
+        return {read_topic_namespace(each).namespace: each for each in self._table.documents()}
+
+    async def take(self, name: str, value: bytes | None) -> None:
+        """As another node has it."""
+        if value is not None:
+            await self._keep(value)
+        elif name in self._namespaces:
+            await self._remove(name)
+
     async def declare(self, document: bytes) -> TopicNamespace:
-        """On disk when it returns."""
+        """On disk when it returns, at all nodes of a ring."""
+        declared = await self._keep(document)
+        await self._spread(KIND, declared.namespace, document)
+        return declared
+
+    async def withdraw(self, uri: str) -> None:
+        await self._remove(uri)
+        await self._spread(KIND, uri, None)
+
+    async def _keep(self, document: bytes) -> TopicNamespace:
         declared = read_topic_namespace(document)
         async with self._changing:
             await _stored(self._table.keep, declared.namespace, document)
@@ -51,7 +77,7 @@ class TopicSpace:
             self._index()
         return declared
 
-    async def withdraw(self, uri: str) -> None:
+    async def _remove(self, uri: str) -> None:
         async with self._changing:
             self.namespace(uri)
             await _stored(self._table.remove, uri)

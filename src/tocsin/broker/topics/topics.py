@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -48,6 +48,10 @@ class TopicCounts:
                 entry[0] += 1
                 entry[1] = each.when
 
+    def names(self) -> tuple[str, ...]:
+        self._fold()
+        return tuple(self._seen)
+
     def rows(self) -> list[tuple[str, int, Instant]]:
         self._fold()
         return sorted((name, count, last) for name, (count, last) in self._seen.items())
@@ -74,10 +78,17 @@ def _save(store: Store, seen: dict[str, tuple[int, Instant]]) -> None:
 
 
 class Topics:
-    """Everybody is told of the topics that it may hear of or publish on."""
+    """Everybody is told of the topics that it may hear of or publish on. `elsewhere` are those that other nodes of a
+    ring have seen."""
 
-    def __init__(self, space: TopicSpace, counts: TopicCounts, standing: StandingSubscriptions) -> None:
-        self._space, self._counts, self._standing = space, counts, standing
+    def __init__(
+        self,
+        space: TopicSpace,
+        counts: TopicCounts,
+        standing: StandingSubscriptions,
+        elsewhere: Callable[[], Awaitable[Iterable[str]]],
+    ) -> None:
+        self._space, self._counts, self._standing, self._elsewhere = space, counts, standing, elsewhere
 
     @property
     def fixed(self) -> bool:
@@ -92,9 +103,9 @@ class Topics:
     def declared(self, caller: Caller) -> Iterable[Topic]:
         return filter(caller.may_know_of, self._space.declared())
 
-    def topic_set(self, caller: Caller) -> TopicSet:
+    async def topic_set(self, caller: Caller) -> TopicSet:
         """The topics declared, and those seen."""
-        found = self._space.topic_set(name for name, _, _ in self._counts.rows())
+        found = self._space.topic_set(sorted({*self._counts.names(), *await self._elsewhere()}))
         return TopicSet(tuple(filter(caller.may_know_of, found.topics)))
 
     def namespaces(self, caller: Caller) -> Sequence[TopicNamespace]:

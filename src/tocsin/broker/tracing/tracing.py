@@ -15,6 +15,7 @@ from tocsin.broker.pull_points.mailboxes import Mailboxes
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.broker.tracing import lookup as trace_lookup
 from tocsin.flow.addressing import pulled_by
+from tocsin.flow.ring_addresses import original
 from tocsin.flow.traces import Account, Accounts, Logged, Newest, Outcome, Sought
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches
@@ -175,14 +176,16 @@ class Traces:
             await self._settlement.save()
 
     async def _with_outcome(self, found: Logged, account: Account, sent: "_Sent") -> Account:
+        """A pull point that has its home elsewhere in the ring is told of as its owner made it."""
+        told = replace(account, subscription=original(account.subscription))
         if account.explanation.wanted is False:
-            return account
+            return told
         point = pulled_by(account.subscription)
         if account.explanation.wanted and point is not None:
             outcome, detail = await self._pulled(found, account.subscription.id, point)
         else:
             outcome, detail = await asyncio.to_thread(sent, found, account)
-        return replace(account, outcome=outcome, detail=detail)
+        return replace(told, outcome=outcome, detail=detail)
 
     async def _pulled(self, found: Logged, subscription: SubscriptionId, point: str) -> tuple[Outcome, str]:
         at, index, mailboxes = found.notification.at, found.notification.index, self._mailboxes

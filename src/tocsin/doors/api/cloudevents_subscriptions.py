@@ -1,7 +1,8 @@
 """`/api/cloudevents/subscriptions`: the CloudEvents Subscriptions API s3.2.5, over HTTP as its OpenAPI has it."""
 
+import re
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 from msgspec import UNSET, UnsetType
@@ -12,6 +13,7 @@ from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents import cloudevents_subscriptions as documents
 from tocsin.documents.cloudevents_subscriptions import Credential
+from tocsin.doors.api.gathering import Share
 from tocsin.doors.api.parameters import Body, Query
 from tocsin.doors.api.router import Answer, Resource
 from tocsin.matching.resolution import as_said
@@ -42,10 +44,27 @@ _FEATURES = {
 }
 
 
-@cloudevents_subscriptions.get(says="Subscriptions to CloudEvents, as the CloudEvents Subscriptions API has them")
+_NEXT = re.compile(r"<(.*after=)([^>]*)>")
+
+
+def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> Answer[list[Document]]:
+    """Up to where the first page ends."""
+    del query
+    links = [link for each in shares if (link := _NEXT.match(each.header(b"link"))) is not None]
+    found = {each["id"]: each for share in reversed(shares) for each in share.document}
+    if not links:
+        return Answer([found[name] for name in sorted(found)])
+    upto = min(each[2] for each in links)
+    shown = [found[name] for name in sorted(found) if name <= upto]
+    return Answer(shown, {"Link": f'<{links[0][1]}{upto}>; rel="next"'})
+
+
+@cloudevents_subscriptions.get(
+    says="Subscriptions to CloudEvents, as the CloudEvents Subscriptions API has them", merge=_merged
+)
 def list_subscriptions(node: Node, caller: Caller, after: Annotated[str, Query("")] = "") -> Answer[list[Document]]:
     """All of them, in pages of a thousand: the header Link says where the next is."""
-    page = node.subscriptions.page(caller, after, MOST_LISTED)
+    page = node.subscriptions.page(caller, after, MOST_LISTED, None if node.ring is None else node.ring.is_held)
     shown = [_document(node, caller, each) for each in page if documents.is_shown(each)]
     if len(page) < MOST_LISTED:
         return Answer(shown)

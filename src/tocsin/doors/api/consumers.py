@@ -1,11 +1,13 @@
 """`/api/secrets` and `/api/consents`: what consumers are shown of us, and what they allow."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents.consumers import CONSENTS, SECRETS, ConsentDocument, SecretDocument, SecretRequest
 from tocsin.documents.subscriptions import Page
+from tocsin.doors.api.gathering import Share, union
 from tocsin.doors.api.parameters import Header
 from tocsin.doors.api.router import Resource
 
@@ -31,7 +33,12 @@ async def remove_secret(node: Node, caller: Caller, id: str) -> None:
     await node.consumers.remove_secret(caller, id)
 
 
-@consents.get(says="Consumers that were asked and have not consented")
+def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> Page[ConsentDocument]:
+    del query
+    return Page(union(shares, lambda each: f"{each.subscription} {each.consumer}"), None)
+
+
+@consents.get(says="Consumers that were asked and have not consented", merge=_merged)
 def list_consents(node: Node, caller: Caller) -> Page[ConsentDocument]:
     waiting = node.consumers.consents(caller)
     return Page([ConsentDocument(each.subscription, each.consumer, each.state) for each in waiting], None)

@@ -1,5 +1,7 @@
 """`/api/notifiers` and `/api/disseminations`: notifiers, what is published through them, and what became of it."""
 
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Annotated
 from urllib.parse import quote
 
@@ -9,6 +11,7 @@ from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents import notifiers as d
 from tocsin.documents.subscriptions import Page
+from tocsin.doors.api.gathering import Share, limit_in, union
 from tocsin.doors.api.parameters import Body, By, Path, PlainLimit, Query, seconds
 from tocsin.doors.api.router import JSON, Answer, Resource, from_json
 from tocsin.model.paths import NOTIFIER_DOORS
@@ -32,7 +35,7 @@ door.describe(
     status=202,
     parameters={
         "topic": Query("The topic of data that is neither SOAP nor a CloudEvent"),
-        "protocol": Query("bin, cin, din, hin or hin-din, which is the default"),
+        "protocol": Query("bin, cin, din, hin, dht-cin or hin-din, which is the default"),
         "limit": Query(
             "How often one notifier passes it on at most, where the protocol can loop", schema={"type": "integer"}
         ),
@@ -42,7 +45,19 @@ door.describe(
 )
 
 
-@notifiers.get(says="The notifiers of this node")
+def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> Page[d.NotifierDocument]:
+    del query
+    return Page(union(shares, lambda each: each.name), None)
+
+
+def _latest(shares: Sequence[Share], query: Mapping[str, str]) -> Page[d.DisseminationRow]:
+    """Of each node the latest first, by turns."""
+    turns = zip_longest(*(share.document.items for share in shares))
+    found = {each.id: each for turn in turns for each in turn if each is not None}
+    return Page(list(found.values())[: limit_in(query)], None)
+
+
+@notifiers.get(says="The notifiers of this node, or of its ring", merge=_merged)
 def list_notifiers(node: Node, caller: Caller) -> Page[d.NotifierDocument]:
     found = node.implicit.notifiers(caller)
     return Page([d.NotifierDocument.of(each, node.base_url) for each in found], None)
@@ -81,7 +96,7 @@ async def publish_through(
     return Answer(told, {"Location": told.result})
 
 
-@disseminations.get(says="The latest messages of these notifiers")
+@disseminations.get(says="The latest messages of these notifiers", merge=_latest)
 async def list_disseminations(node: Node, caller: Caller, limit: PlainLimit = 100) -> Answer[Page[d.DisseminationRow]]:
     rows = await node.implicit.disseminations(caller, limit)
     return Answer(Page([d.DisseminationRow(*row) for row in rows], None), _ONCE)

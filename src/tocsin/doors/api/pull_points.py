@@ -34,17 +34,17 @@ _ONCE = {"Cache-Control": "no-store"}
 @pull_points.post(says="Keep what matches", status=201)
 async def create_pull_point(node: Node, caller: Caller, asked: PullPointRequest) -> Answer[PullPointDocument]:
     made = await node.subscriptions.subscribe(caller, asked.normalised(node.now()))
-    return Answer(_document(node, caller, made.id), {"Location": f"{node.base_url}{PULL_POINTS}/{made.id}"})
+    return Answer(await _document(node, caller, made.id), {"Location": f"{node.base_url}{PULL_POINTS}/{made.id}"})
 
 
 @pull_points.get("/{id}", says="One pull point")
-def get_pull_point(node: Node, caller: Caller, id: str) -> PullPointDocument:
-    return _document(node, caller, id)
+async def get_pull_point(node: Node, caller: Caller, id: str) -> PullPointDocument:
+    return await _document(node, caller, id)
 
 
 @pull_points.delete("/{id}", says="End a pull point and what is in it")
 async def destroy_pull_point(node: Node, caller: Caller, id: str) -> None:
-    node.pull_points.state(caller, id)
+    await node.pull_points.look(caller, id)
     await node.subscriptions.unsubscribe(caller, id)
 
 
@@ -71,15 +71,15 @@ async def get_messages(
 
 
 @current_messages.get(says="The last notification on one topic")
-def get_current_message(
+async def get_current_message(
     node: Node, caller: Caller, topic: Annotated[TopicIs | None, TopicQuery(required=True)] = None
 ) -> Answer[CurrentMessageDocument]:
     if topic is None:
         raise Refusal("malformed", "of which topic? add ?topic=a/b")
-    return Answer(CurrentMessageDocument.of(node.current_messages.get(caller, topic)), _ONCE)
+    return Answer(CurrentMessageDocument.of(await node.current_messages.get(caller, topic)), _ONCE)
 
 
-def _document(node: Node, caller: Caller, id: str) -> PullPointDocument:
-    state = node.pull_points.state(caller, id)
-    shown = as_said(node.subscriptions.get(caller, id), node.declarations.known)
+async def _document(node: Node, caller: Caller, id: str) -> PullPointDocument:
+    found, state = await node.pull_points.look(caller, id)
+    shown = as_said(found, node.declarations.known)
     return PullPointDocument.of(shown, node.base_url, state.last, state.handed_to, state.overflowed)

@@ -1,16 +1,24 @@
 """`/api/registrations`: publishers that register, without SOAP."""
 
+from collections.abc import Mapping, Sequence
+
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents.registrations import REGISTRATIONS, RegisterRequest, RegistrationDocument
 from tocsin.documents.subscriptions import Page
+from tocsin.doors.api.gathering import Share, union
 from tocsin.doors.api.router import Answer, Resource
 from tocsin.model.subscription import Registration
 
 registrations = Resource(REGISTRATIONS)
 
 
-@registrations.get(says="Publishers that registered")
+def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> Page[RegistrationDocument]:
+    del query
+    return Page(union(shares, lambda each: each.id), None)
+
+
+@registrations.get(says="Publishers that registered", merge=_merged)
 def list_registrations(node: Node, caller: Caller) -> Page[RegistrationDocument]:
     return Page([_shown(node, caller, each) for each in node.registrations.all(caller)], None)
 

@@ -1,7 +1,7 @@
 """`/api/views` and `/api/replies`: what publishers see of the replies they asked for, and how receivers reply."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -11,6 +11,7 @@ from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents import replies as d
 from tocsin.documents.subscriptions import Page
+from tocsin.doors.api.gathering import Share, union
 from tocsin.doors.api.parameters import LONGEST_WAIT, Path, Query, flag, seconds, whole_number
 from tocsin.doors.api.router import Answer, Resource
 from tocsin.doors.api.streams import STREAM, EventStream, data
@@ -47,7 +48,12 @@ def _rate(name: str, value: str) -> float:
     return found
 
 
-@views.get(says="The views of the replies that the caller asked for")
+def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> Page[d.ViewDocument]:
+    del query
+    return Page(union(shares, lambda each: each.id), None)
+
+
+@views.get(says="The views of the replies that the caller asked for", merge=_merged)
 def list_views(node: Node, caller: Caller) -> Page[d.ViewDocument]:
     return Page([d.ViewDocument.of(each) for each in node.views.all(caller)], None)
 
@@ -102,9 +108,9 @@ async def terminate_view(
 
 @replies.get("/{token}", says="What is asked of the receiver of a notification", public=True)
 async def get_question(node: Node, caller: Caller, token: Token) -> d.QuestionDocument:
-    return d.QuestionDocument.of(*await node.harvests.question(caller, token))
+    return d.QuestionDocument.of(*await node.replying.question(caller, token))
 
 
 @replies.post("/{token}", says="Reply to a notification, once", status=204, public=True)
 async def reply(node: Node, caller: Caller, token: Token, said: d.ReplyRequestDocument) -> None:
-    await node.harvests.reply(caller, token, said.value)
+    await node.replying.reply(caller, token, said.value)

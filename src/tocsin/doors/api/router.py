@@ -25,6 +25,8 @@ from starlette.routing import Route
 
 from tocsin.broker.caller import NODE, Caller
 from tocsin.broker.node import Node
+from tocsin.broker.ring.messages import Forwarded
+from tocsin.doors.api.gathering import MISSING, Answers, Merge, everywhere, ring_asked
 from tocsin.doors.api.parameters import Body, Header, Parameter, Path, Query, Schema, exact_tail
 from tocsin.doors.gate import Gate
 from tocsin.mediation.faults import problem
@@ -90,15 +92,16 @@ class Operation(Struct, frozen=True):
     public: bool = False
     hidden: bool = False
     head: bool = True
+    merge: Merge | None = None
 
     async def respond(self, call: Call) -> Response:
         assert self.handler is not None
         found = await _awaited(self.handler(**await _arguments(self.signature.reads, call)))
         if isinstance(found, Large):
-            return await asyncio.to_thread(lambda: self._response(found.make()))
-        return self._response(found)
+            return await asyncio.to_thread(lambda: self.response(found.make()))
+        return self.response(found)
 
-    def _response(self, found: object) -> Response:
+    def response(self, found: object) -> Response:
         if isinstance(found, Response):
             return found
         answer = found if isinstance(found, Answer) else Answer(found)
@@ -165,15 +168,19 @@ class Resource:
         public: bool = False,
         hidden: bool = False,
         head: bool = True,
+        merge: Merge | None = None,
     ) -> Callable[[Handler], Handler]:
-        """`returns` are media types beside JSON; `head=False` where a look is not to be taken for the call itself."""
+        """`returns` are media types beside JSON; `head=False` where a look is not to be taken for the call itself.
+
+        In a ring `merge` makes one answer of those that all nodes give for themselves; without it this node's stands.
+        """
 
         def add(handler: Handler) -> Handler:
             whole = self._path + path
             signature = _signature(handler, whole, public)
             told = status or (204 if signature.answer is type(None) else 200)
             self.operations.append(
-                Operation(method, whole, handler, signature, says, told, returns or {}, public, hidden, head)
+                Operation(method, whole, handler, signature, says, told, returns or {}, public, hidden, head, merge)
             )
             return handler
 
@@ -305,11 +312,41 @@ def _route(path: str, operations: Mapping[str, Operation]) -> Route:
             caller = NODE if operation.public else gate.caller(request.scope)
             if is_head and not operation.head:
                 return response(only(*sorted(operations)))
+            if operation.merge is not None and (ring := ring_asked(gate.node, request)) is not None:
+                answers = await everywhere(ring, request, gate.node.body_limit)
+                return _merged(operation, operation.merge, answers, request)
             return await operation.respond(Call(request, gate.node, caller))
         except Refusal as refusal:
             return response(problem(refusal))
 
     return Route(path, dispatch, methods=list(operations))
+
+
+def _merged(operation: Operation, merge: Merge, answers: Answers, request: Request) -> Response:
+    if answers.refusal is not None:
+        return _as_answered(answers.refusal)
+    found = merge(answers.shares(operation.signature.answer), request.query_params)
+    answer = found if isinstance(found, Answer) else Answer(found)
+    if answers.missing:
+        answer = Answer(
+            _without(answer.document, answers.missing), {**answer.headers, MISSING: ", ".join(answers.missing)}
+        )
+    return operation.response(answer)
+
+
+def _without(document: Any, missing: Sequence[str]) -> Any:
+    """It says whose answer is not in it, where it has a place for that."""
+    if isinstance(document, dict):
+        return {**document, "missing": [*missing]}
+    return replace(document, missing=[*missing]) if hasattr(document, "missing") else document
+
+
+def _as_answered(answer: Forwarded) -> Response:
+    made = Response(answer.body, answer.status)
+    for name, value in answer.headers:
+        if name.lower() != b"content-length":
+            made.headers.append(name.decode("latin-1"), value.decode("latin-1"))
+    return made
 
 
 def response(reply: Reply) -> Response:

@@ -60,10 +60,10 @@ sockets.describe(
 
 @sockets.get(_OF_PULL_POINT, says=_UPGRADE, hidden=True)
 @sockets.get(_OWN, says=_UPGRADE, hidden=True)
-def upgrade(node: Node, caller: Caller, request: Request) -> Response:
+async def upgrade(node: Node, caller: Caller, request: Request) -> Response:
     """Whoever comes without the headers of RFC 6455 s4.1 is told which protocol is spoken here."""
     if "id" in request.path_params:
-        node.pull_points.state(caller, request.path_params["id"])
+        await node.pull_points.look(caller, request.path_params["id"])
     return Response(_UPGRADE, 426, {"Upgrade": "websocket", "Connection": "Upgrade"}, "text/plain")
 
 
@@ -88,7 +88,7 @@ async def _socket(socket: WebSocket) -> None:
         return
     try:
         await socket.accept()
-        await _Conversation(socket, visit, acknowledged).hold()
+        await _Conversation(socket, visit, acknowledged, await visit.handed_to()).hold()
     finally:
         await visit.end()
 
@@ -99,7 +99,7 @@ async def _visit(socket: WebSocket) -> Visit:
     node, caller, name = gate.node, gate.caller({**socket.scope, "scheme": scheme}), socket.path_params.get("id")
     if name is None:
         return await Visit.begin(node, caller, _TOPIC.value(socket, "topic", None))
-    node.pull_points.state(caller, name)
+    await node.pull_points.look(caller, name)
     return Visit(node, caller, name)
 
 
@@ -109,9 +109,9 @@ SOCKETS = (WebSocketRoute(API + _OF_PULL_POINT, _socket), WebSocketRoute(API + _
 class _Conversation:
     """With `acknowledged` a message counts as handed out only when the client says so; else when it is sent."""
 
-    def __init__(self, socket: WebSocket, visit: Visit, acknowledged: bool) -> None:
+    def __init__(self, socket: WebSocket, visit: Visit, acknowledged: bool, handed_to: int) -> None:
         self._socket, self._visit, self._acknowledged = socket, visit, acknowledged
-        self._sent = self._heard = visit.handed_to()
+        self._sent = self._heard = handed_to
         self._room = asyncio.Event()
 
     async def hold(self) -> None:

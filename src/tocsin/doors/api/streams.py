@@ -44,8 +44,9 @@ class Visit:
         made = await node.subscriptions.subscribe(caller, Subscribe(None, None, _FORM, filters, expires))
         return cls(node, caller, made.id, own=True)
 
-    def handed_to(self) -> int:
-        return self.node.pull_points.state(self.caller, self.pull_point).handed_to
+    async def handed_to(self) -> int:
+        _, state = await self.node.pull_points.look(self.caller, self.pull_point)
+        return state.handed_to
 
     async def pulled(self) -> tuple[Held, ...]:
         """What waits; nothing when there was nothing for a while."""
@@ -72,7 +73,7 @@ class Visit:
 
     async def again(self, number: int) -> AsyncIterator[Held]:
         """What was handed out behind that number and can still be read."""
-        last = self.handed_to()
+        last = await self.handed_to()
         while number < last and (found := await self.held(number)):
             for each in found:
                 if each.number <= last:
@@ -141,10 +142,10 @@ def _last_event(name: str, value: str) -> int | None:
     returns=STREAM,
     head=False,
 )
-def get_stream(
+async def get_stream(
     node: Node, caller: Caller, id: str, last: Annotated[int | None, Header("", "last-event-id", _last_event)] = None
 ) -> EventStream:
-    node.pull_points.state(caller, id)
+    await node.pull_points.look(caller, id)
     return EventStream(_messages(Visit(node, caller, id), last))
 
 

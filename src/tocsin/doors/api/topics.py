@@ -1,13 +1,16 @@
 """`/api/topics` and `/broker/topics`: which topics there are, and the documents of WS-Topics that say so."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
+from msgspec.structs import replace
 from starlette.responses import Response
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents.subscriptions import Page
 from tocsin.documents.topics import TOPICS, TopicDocument, TopicNamespaceDocument
+from tocsin.doors.api.gathering import Share
 from tocsin.doors.api.parameters import Body, Query
 from tocsin.doors.api.router import Resource
 from tocsin.mediation.ws import topic_documents
@@ -23,7 +26,26 @@ topics = Resource(TOPICS)
 topic_set = Resource(TOPIC_DOCUMENTS)
 
 
-@topics.get(says="Topics seen or declared, with how many notifications")
+def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> Page[TopicDocument]:
+    del query
+    found: dict[str, TopicDocument] = {}
+    for each in (item for share in shares for item in share.document.items):
+        found[each.topic] = each if (before := found.get(each.topic)) is None else _together(before, each)
+    return Page([found[name] for name in sorted(found)], None)
+
+
+def _together(one: TopicDocument, other: TopicDocument) -> TopicDocument:
+    """Whoever has the key of a topic has all subscriptions that want it; others may have some of them."""
+    return replace(
+        one,
+        notifications=one.notifications + other.notifications,
+        last=max((each for each in (one.last, other.last) if each is not None), default=None),
+        subscriptions=max(one.subscriptions, other.subscriptions),
+        declared=one.declared or other.declared,
+    )
+
+
+@topics.get(says="Topics seen or declared, with how many notifications", merge=_merged)
 async def list_topics(node: Node, caller: Caller) -> Page[TopicDocument]:
     declared = {str(each) for each in node.topics.declared(caller)}
     seen: dict[str, Seen] = {name: (count, last) for name, count, last in node.topics.counts(caller)}
@@ -56,8 +78,9 @@ async def withdraw_namespace(
 
 
 @topic_set.get(says="The TopicSet, or with `namespace` that TopicNamespace", hidden=True)
-def get_document(node: Node, caller: Caller, namespace: Annotated[str | None, Query("")] = None) -> Response:
+async def get_document(node: Node, caller: Caller, namespace: Annotated[str | None, Query("")] = None) -> Response:
     if namespace is None:
-        return Response(topic_documents.topic_set_element(node.topics.topic_set(caller)), media_type=XML)
-    found = node.topics.namespace(caller, namespace)
-    return Response(topic_documents.topic_namespace_document(found), media_type=XML)
+        found = await node.topics.topic_set(caller)
+        return Response(topic_documents.topic_set_element(found), media_type=XML)
+    declared = node.topics.namespace(caller, namespace)
+    return Response(topic_documents.topic_namespace_document(declared), media_type=XML)

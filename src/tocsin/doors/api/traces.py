@@ -1,5 +1,6 @@
 """`/api/trace` and `/api/subscriptions/{id}/explain`: who was told of a notification, who was not, and why."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from msgspec.structs import replace
@@ -7,9 +8,11 @@ from msgspec.structs import replace
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
 from tocsin.documents.subscriptions import SUBSCRIPTIONS
-from tocsin.documents.traces import TRACE, NewestDocument, TraceDocument
-from tocsin.doors.api.parameters import FLAG, NUMBER, After, Path, Query, at_most, flag, whole_number
+from tocsin.documents.traces import TRACE, AccountDocument, NewestDocument, TraceDocument
+from tocsin.doors.api.gathering import Share, node_name, page_of
+from tocsin.doors.api.parameters import FLAG, NUMBER, After, Path, Query, at_most, flag, limit_of, whole_number
 from tocsin.doors.api.router import Group, Large, Resource
+from tocsin.flow.addressing import PULL_POINTS
 from tocsin.flow.traces import Accounts, Sought
 from tocsin.model.refusal import Refusal
 
@@ -38,7 +41,38 @@ class Tracing(Group, frozen=True):
             return await _explained(self.node, self.caller, sought, self.subscription)
         logged = await known.find(self.caller, sought)
         accounts = await known.accounts(self.caller, logged, self.after, self.limit, every=self.every)
-        return Large(lambda: TraceDocument.of(logged, accounts))
+        me = node_name(self.node)
+        return Large(lambda: TraceDocument.of(logged, accounts, me))
+
+
+def _is_of_pull_point(trace: TraceDocument) -> bool:
+    """One node matched it, this one has it in a pull point that is at home there."""
+    return trace.notification.door.startswith(PULL_POINTS)
+
+
+def _merged(shares: Sequence[Share], query: Mapping[str, str]) -> TraceDocument:
+    first, *rest = sorted((each.read(TraceDocument) for each in shares), key=_is_of_pull_point)
+    items, following = page_of([first, *rest], query, lambda each: each.subscription, _told)
+    return TraceDocument(first.notification, items, following, [each.notification for each in rest])
+
+
+def _told(accounts: Sequence[AccountDocument]) -> AccountDocument:
+    """Of who wanted it, as who matched it explains it, and as who has it in a pull point knows what became of it."""
+    wanting = [each for each in accounts if each.wanted is not False] or accounts
+    last = wanting[-1]
+    return replace(wanting[0], outcome=last.outcome, detail=last.detail, node=last.node)
+
+
+def _merged_newest(shares: Sequence[Share], query: Mapping[str, str]) -> NewestDocument | TraceDocument:
+    if query.get("message") or query.get("offset"):
+        return _merged(shares, query)
+    newest: list[NewestDocument] = [each.document for each in shares]
+    found: dict[str, TraceDocument] = {}
+    for each in sorted((item for some in newest for item in some.items), key=_is_of_pull_point):
+        found.setdefault(each.notification.id, each)
+    latest = sorted(found.values(), key=lambda each: each.notification.when, reverse=True)
+    limit = limit_of(MOST_NEWEST)("limit", query.get("limit", str(NEWEST)))
+    return NewestDocument(latest[:limit], any(each.cut for each in newest))
 
 
 @traces.get(says=SAYS)
@@ -51,7 +85,7 @@ async def trace_record(
     return await tracing.of(message, offset)
 
 
-@traces.get("/{message:path}", says=SAYS)
+@traces.get("/{message:path}", says=SAYS, merge=_merged)
 async def trace_message(
     *,
     message: Annotated[str, Path("Its id, or its cause")],
@@ -61,7 +95,10 @@ async def trace_message(
     return await tracing.of(message, offset)
 
 
-@explanations.get(says="Why one subscription wanted the newest notifications or did not; of one by name, a trace")
+@explanations.get(
+    says="Why one subscription wanted the newest notifications or did not; of one by name, a trace",
+    merge=_merged_newest,
+)
 async def explain(
     node: Node,
     caller: Caller,
@@ -76,14 +113,16 @@ async def explain(
     if sought.message or sought.offset is not None:
         return await _explained(node, caller, sought, id)
     newest = await node.traces.newest(caller, id, limit)
-    return Large(lambda: NewestDocument.of(newest))
+    me = node_name(node)
+    return Large(lambda: NewestDocument.of(newest, me))
 
 
 async def _explained(node: Node, caller: Caller, sought: Sought, subscription: str) -> Large[TraceDocument]:
     await node.traces.known_subscription(caller, subscription)  # before the log is searched in vain
     logged = await node.traces.find(caller, sought)
     accounts = Accounts((await node.traces.account(caller, logged, subscription),), None)
-    return Large(lambda: TraceDocument.of(logged, accounts))
+    me = node_name(node)
+    return Large(lambda: TraceDocument.of(logged, accounts, me))
 
 
 def _sought(message: str, offset: int | None, index: int | None) -> Sought:

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 import uvloop
 from msgspec import Struct, json
@@ -81,24 +81,36 @@ class Task(Struct, frozen=True):
     asking: bool = False  # for replies
 
 
+class Publications(Protocol):
+    def of(self, number: int) -> bytes:
+        """The HTTP request that publishes the message of that number."""
+        ...
+
+
 class Refused(Exception):
     """A publication was not answered with 202."""
 
 
-class _Flooder:
+class Flooder:
     """`room` says whether one more may be on its way, given how many were sent."""
 
-    def __init__(self, messages: Messages, room: Callable[[int], bool] = lambda _: True) -> None:
-        self._messages, self._room = messages, room
+    def __init__(self, room: Callable[[int], bool] = lambda _: True) -> None:
+        self._room = room
         self._first = self._count = self._sent = self._answered = 0
         self._connections: list[_Connection] = []
         self._parked: list[_Connection] = []
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    async def connect(self, port: int, connections: int) -> None:
+    async def connect(self, port: int, connections: int, messages: Publications) -> None:
+        """More of them, to one more server, which gets these messages."""
         loop = asyncio.get_running_loop()
-        made = [await loop.create_connection(lambda: _Connection(self), "127.0.0.1", port) for _ in range(connections)]
-        self._connections = [connection for _, connection in made]
+        for _ in range(connections):
+            _, made = await loop.create_connection(lambda: _Connection(self, messages), "127.0.0.1", port)
+            self._connections.append(made)
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
 
     async def send(self, first: int, count: int) -> None:
         """Until the last of them is answered."""
@@ -123,7 +135,7 @@ class _Flooder:
             self._parked.append(connection)
             return
         self._sent += 1
-        connection.write(self._messages.of(self._first + self._sent - 1))
+        connection.write(connection.messages.of(self._first + self._sent - 1))
 
     def refused(self, data: bytes) -> None:
         if not self._done.done():
@@ -136,12 +148,12 @@ class _Flooder:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, flooder: _Flooder) -> None:
-        self._flooder = flooder
+    def __init__(self, flooder: Flooder, messages: Publications) -> None:
+        self._flooder, self.messages = flooder, messages
         self._answer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.write = cast(asyncio.Transport, transport).write
+        self.write, self.close = cast(asyncio.Transport, transport).write, transport.close
 
     def data_received(self, data: bytes) -> None:
         self._answer += data
@@ -159,8 +171,8 @@ class _Connection(asyncio.Protocol):
 
 async def _flood(task: Task, flood: Flood) -> float:
     """The seconds it took."""
-    flooder = _Flooder(_messages(task, task.port), _room(flood))
-    await flooder.connect(task.port, flood.connections)
+    flooder = Flooder(_room(flood))
+    await flooder.connect(task.port, flood.connections, _messages(task, task.port))
     begun = time.perf_counter()
     await flooder.send(flood.first, flood.count)
     return time.perf_counter() - begun
@@ -168,9 +180,9 @@ async def _flood(task: Task, flood: Flood) -> float:
 
 async def _contest(task: Task, contest: Contest) -> list[list[float]]:
     """CPU seconds of each slice, by server."""
-    flooders = [_Flooder(_messages(task, server.port)) for server in contest.servers]
+    flooders = [Flooder() for _ in contest.servers]
     for flooder, server in zip(flooders, contest.servers, strict=True):
-        await flooder.connect(server.port, contest.connections)
+        await flooder.connect(server.port, contest.connections, _messages(task, server.port))
     spent: list[list[float]] = [[] for _ in flooders]
     for number in range(contest.slices):
         for flooder, server, taken in zip(flooders, contest.servers, spent, strict=True):
@@ -191,24 +203,25 @@ def _messages(task: Task, port: int) -> Messages:
 
 
 def _pace(task: Task, pace: Pace) -> Paced:
-    through, direct = _Line(task.seed, task.port, task.path), _Line(task.seed, pace.consumer_port, pace.consumer_path)
+    through = Line(task.port, _messages(task, task.port))
+    direct = Line(pace.consumer_port, Messages(task.seed, f"127.0.0.1:{pace.consumer_port}", pace.consumer_path))
     file, size = _Synced(Path(pace.file), task.seed), pace.slice_messages
     for turn in range(2 * pace.slices):
         # Half of the numbers go each way; what goes straight must not be told again by the broker.
         line = direct if turn % 2 else through
-        _in_time(pace, partial(line.send, pace.first + turn * size))
+        in_time(pace.per_second, size, partial(line.send, pace.first + turn * size))
         line.drain()
         if line is direct:
-            _in_time(pace, file.append)
+            in_time(pace.per_second, size, file.append)
     through.close()
     direct.close()
     return Paced(through.starts, direct.starts, file.taken)
 
 
-def _in_time(pace: Pace, act: Callable[[int], None]) -> None:
+def in_time(per_second: int, count: int, act: Callable[[int], None]) -> None:
     begun = time.monotonic()
-    for at in range(pace.slice_messages):
-        time.sleep(max(0.0, begun + at / pace.per_second - time.monotonic()))
+    for at in range(count):
+        time.sleep(max(0.0, begun + at / per_second - time.monotonic()))
         act(at)
 
 
@@ -225,12 +238,11 @@ class _Synced:
         self.taken.append(time.monotonic_ns() - start)
 
 
-class _Line:
+class Line:
     """Blocking sockets: a timer of the event loop is late by up to a millisecond."""
 
-    def __init__(self, seed: int, port: int, path: str) -> None:
-        self._messages = Messages(seed, f"127.0.0.1:{port}", path)
-        self._port = port
+    def __init__(self, port: int, messages: Publications) -> None:
+        self._port, self._messages = port, messages
         self._free = deque(self._connect() for _ in range(4))  # by turns, so that none is closed for being idle
         self._busy: dict[int, socket.socket] = {}
         self.starts: list[tuple[int, int]] = []

@@ -23,8 +23,8 @@ class Messages:
     """`of(number)` is the HTTP request that publishes the message of that number at a URL. Those that are `asking` for
     replies are longer by that."""
 
-    def __init__(self, seed: int, host: str, path: str, *, asking: bool = False) -> None:
-        headers, body = notice(wsn_1_3.DIALECT, _notification(Random(seed)), f"http://{host}{path}")
+    def __init__(self, seed: int, host: str, path: str, *, asking: bool = False, topic: Topic = TOPIC) -> None:
+        headers, body = notice(wsn_1_3.DIALECT, _notification(Random(seed), topic), f"http://{host}{path}")
         begin, length = body.index(b"Header>") + len(b"Header>"), LENGTH + asking * len(ASKING)
         body = body[:begin] + asking * ASKING + body[begin:]
         head, self._tail = body.split(ID + b"0" * ID_DIGITS)
@@ -42,7 +42,7 @@ def number_of(body: bytes) -> int:
     return int(body[at : at + ID_DIGITS])
 
 
-def _notification(random: Random) -> Notification:
+def _notification(random: Random, topic: Topic) -> Notification:
     readings = "".join(_reading(station, random) for station in range(4))
     event = f'<q:Quake xmlns:q="http://example.org/quakes">{readings}<q:remark>@</q:remark></q:Quake>'
     return Notification(
@@ -53,7 +53,7 @@ def _notification(random: Random) -> Notification:
         "wsn-1.3",
         "",
         "http://example.org/seismologist",
-        TOPIC,
+        topic,
         QName("http://example.org/quakes", "Quake"),
         (),
         Payload("application/xml", event.encode()),

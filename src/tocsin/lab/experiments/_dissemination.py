@@ -18,9 +18,9 @@ from tocsin.semantics.interest.world import World
 from tocsin.sim.implicit import NotifierNetwork, disseminate
 from tocsin.sim.network import Clock, Delay, between
 
-PAPER, OURS = ("cin", "din", "hin"), ("hin-din", "bin")
+PAPER, OURS = ("cin", "din", "hin"), ("dht-cin", "hin-din", "bin")
 COMPARED = ("cin", "din", "hin", "hin-din")
-TITLES = {"cin": "CIN", "din": "DIN", "hin": "HIN", "hin-din": "HIN+DIN", "bin": "BIN"}
+TITLES = {"cin": "CIN", "din": "DIN", "hin": "HIN", "hin-din": "HIN+DIN", "bin": "BIN", "dht-cin": "DHT-CIN"}
 NANOSECONDS = 1_000_000  # in a millisecond
 RUNS = 9
 FAN_OUTS = (4, 16)

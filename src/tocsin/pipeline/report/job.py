@@ -19,7 +19,7 @@ from tocsin.pipeline.report.values import Report
 from tocsin.pipeline.session import HERE, SparkSettings
 from tocsin.pipeline.state.publisher import open_store
 from tocsin.pipeline.tables import reading
-from tocsin.pipeline.tables.schemas import KEPT
+from tocsin.pipeline.tables.schemas import KEPT, SUBSCRIPTIONS
 from tocsin.pipeline.tables.storage import Storage
 from tocsin.store.places import Places
 
@@ -65,7 +65,8 @@ def report(settings: ReportSettings, step: Step | None = None, progress: Progres
 
 def report_on(spark: SparkSession, settings: ReportSettings, step: Step | None = None) -> Report:
     asked = Range(settings.start, settings.stop)
-    with closing(Sums(spark, settings.tables, asked, settings.top, consumers_at(settings.data))) as sums:
+    consumers = consumers_at(settings.data) | consumers_in(settings.tables)
+    with closing(Sums(spark, settings.tables, asked, settings.top, consumers)) as sums:
         made = {}
         for name in SECTIONS:
             if step is not None:
@@ -89,6 +90,13 @@ def consumers_at(data: Path) -> dict[str, str]:
     with closing(store):
         last = {each.subscription.id: each.subscription for each in store.past.changes()}
     return {name: PULLED if each.consumer is None else each.consumer.address for name, each in last.items()}
+
+
+def consumers_in(tables: Storage) -> dict[str, str]:
+    """The same of all nodes, where several are read."""
+    found = reading.scan(tables, SUBSCRIPTIONS).select(["subscription", "consumer"])
+    names, consumers = (column.to_pylist() for column in found.columns)
+    return {name: PULLED if each is None else each for name, each in zip(names, consumers, strict=True)}
 
 
 def _has_rows(settings: ReportSettings) -> bool:

@@ -19,6 +19,7 @@ from tocsin.pipeline.report.values import (
     Deliveries,
     Latency,
     Moment,
+    NodeRates,
     Peak,
     Quarantined,
     Rates,
@@ -122,7 +123,7 @@ class Sums:
             return None
         first, last = (_instant(bounds[NOTIFICATIONS][name]) for name in ("first", "last"))
         unit, series = self._series(first, max(_instant(each["last"]) for each in bounds.values()))
-        names: dict[str, Column] = {name: F.col(name) for name in ("dialect", "topic", "producer")}
+        names: dict[str, Column] = {name: F.col(name) for name in ("dialect", "topic", "producer", "node")}
         tops = self._tops(self._notifications, names | {unit: _begin_of(unit) for unit in ("minute", "hour")})
         count = bounds[NOTIFICATIONS]["count"]
         minutes = (_begin(last, "minute") - _begin(first, "minute")) // UNITS["minute"] + 1
@@ -141,7 +142,17 @@ class Sums:
             by_dialect=tops["dialect"],
             by_topic=tops["topic"],
             by_producer=tops["producer"],
+            by_node=self._by_node() if len(tops["node"]) > 1 else [],
         )
+
+    def _by_node(self) -> list[NodeRates]:
+        counts = [F.count("*").alias("notifications"), F.coalesce(F.max("hops"), F.lit(0)).alias("hops")]
+        found = self._notifications.groupBy("node").agg(*counts, _times(F.col("hops") > 0).alias("received"))
+        matches = self._matches.groupBy("node").agg(F.count("*").alias("matches"))
+        results = [_times(F.col("result") == name).alias(name) for name in ("delivered", "retry", "dead")]
+        rows = found.join(matches, "node", "left").join(self._attempts.groupBy("node").agg(*results), "node", "left")
+        made = (NodeRates(**row.asDict()) for row in rows.fillna(0).orderBy(F.desc("notifications"), "node").collect())
+        return [replace(each, published=each.notifications - each.received) for each in made]
 
     def _times(self, accepted: str, tried: str, time: str) -> DataFrame:
         """When something was accepted or tried, as `at`, and what, as `kind`."""

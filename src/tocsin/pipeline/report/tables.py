@@ -4,10 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from tocsin.pipeline.report.values import Asking, Bar, Deliveries, Latency, Rates, Report, Share, Spread
+from tocsin.pipeline.report.values import Asking, Bar, Deliveries, Latency, NodeRates, Rates, Report, Share, Spread
 
 NOTHING_YET = "There is nothing yet: the tables have no rows for this."
 UNSAID = "(none)"
+PASSED_ON = "What nodes pass on to each other counts at each of them; `published` is what was accepted there first."
 _PERCENTILES = ("p50", "p90", "p99", "longest")
 _TIMES = (
     "An attempt's time is when its answer came, or that none came.",
@@ -80,7 +81,14 @@ def _rates(found: Report) -> Section | None:
     }
     by = (("dialect", rates.by_dialect), ("topic", rates.by_topic), ("producer", rates.by_producer))
     grids = (_figures("All", figures), *(_shared(f"By {name}", name, shares, rates) for name, shares in by))
-    return Section("Rates", grids, plots=("rates", "names"))
+    nodes = (_by_node(rates.by_node),) if rates.by_node else ()
+    return Section("Rates", (*grids, *nodes), (PASSED_ON,) if nodes else (), plots=("rates", "names"))
+
+
+def _by_node(found: Sequence[NodeRates]) -> Grid:
+    counts = ("notifications", "published", "received", "hops", "matches", "delivered", "retry", "dead")
+    rows = [(printable(each.node), *(f"{getattr(each, name):,}" for name in counts)) for each in found]
+    return Grid("By node", ("node", *counts), rows)
 
 
 def _shared(title: str, name: str, shares: Sequence[Share], rates: Rates) -> Grid:

@@ -1,6 +1,6 @@
 """What a report says. A section is a class here, a function in `sums`, its tables in `tables`, its plot in `plots`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
@@ -34,9 +34,25 @@ class Peak:
 
 
 @dataclass(frozen=True)
+class NodeRates:
+    """What one node of several accepted: `published` there, `received` from others, the furthest after `hops`; what it
+    matched, and what came of its attempts to deliver."""
+
+    node: str
+    notifications: int
+    published: int = 0
+    received: int = 0
+    hops: int = 0
+    matches: int = 0
+    delivered: int = 0
+    retry: int = 0
+    dead: int = 0
+
+
+@dataclass(frozen=True)
 class Rates:
     """Of notifications, from the minute in which the first was accepted to that of the last. The names are the most
-    frequent ones."""
+    frequent ones. What nodes pass on counts at each; where there are several `by_node` tells them apart."""
 
     notifications: int
     matches: int
@@ -52,6 +68,7 @@ class Rates:
     by_producer: list[Share]
     unit: Unit
     series: list[Moment]
+    by_node: list[NodeRates] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from confluent_kafka import Message
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from tocsin.pipeline.source import COLUMNS, SCHEMA, Offsets, Span
+from tocsin.pipeline.source import COLUMNS, SCHEMA, Offsets, Span, admit_fairly
 from tocsin.store.places import LOG, OUTCOMES
 from tocsin.store.shared.address import SharedLog
 from tocsin.store.shared.kafka import answering, bounds, partitions_of, reader
@@ -45,16 +45,6 @@ def extent(shared: SharedLog) -> dict[str, tuple[int, int]]:
             for log, topic in topics(shared).items()
             for each in partitions_of(consumer, topic)
         }
-
-
-def admit(start: Offsets, end: Offsets, rows: int) -> Offsets:
-    """How far the next batch goes: each partition has its share, and what one leaves of it goes to the next."""
-    found, left = dict(start), rows
-    waiting = sorted((end[name] - start[name], name) for name in end)
-    for number, (count, name) in enumerate(waiting):
-        found[name] = start[name] + min(count, max(1, left // (len(waiting) - number)))
-        left -= found[name] - start[name]
-    return found
 
 
 def read_span(shared: SharedLog, span: Span) -> Iterator[pa.RecordBatch]:
@@ -101,7 +91,7 @@ class SharedStream(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             if start[name] > high or low > start[name]:
                 raise truncated(self._shared, topics(self._shared)[log], partition, start[name], low)
         end = self._limit or {name: high for name, (_, high) in found.items()}
-        return admit(start, end, int(limit.max_rows) if isinstance(limit, ReadMaxRows) else sum(end.values()))
+        return admit_fairly(start, end, int(limit.max_rows) if isinstance(limit, ReadMaxRows) else sum(end.values()))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._limit = {name: high for name, (_, high) in extent(self._shared).items()}

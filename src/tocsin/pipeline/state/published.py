@@ -39,6 +39,7 @@ class Published(Struct, frozen=True, array_like=True):
     made: int = 0  # as of which offset the snapshot is; without one all begins at 0
     changes: tuple[Changes, ...] = ()
     frozen: bool = False
+    node: str = ""  # whose they are; empty where no node has a name
 
     @property
     def digest(self) -> str | None:

@@ -1,6 +1,6 @@
 """The driver's part: publishes the node's subscriptions and declarations as files that tasks can be as of."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Self
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.index.compiled import compiled
 from tocsin.model.declarations import Ontology, Withdrawn
+from tocsin.model.records import Changed
 from tocsin.model.subscription import Position, Subscription
 from tocsin.pipeline.errors import PipelineError
 from tocsin.pipeline.state.published import Changes, Published, StateFiles
@@ -41,13 +42,16 @@ class StatePublisher:
         *,
         least: int = LEAST,
         bring_up: Callable[[], None] | None = None,
+        home: Path | None = None,
     ) -> None:
-        """`bring_up` has the database follow the changes that nodes share; a node's own follows its log by itself."""
+        """`bring_up` has the database follow the changes that nodes share; a node's own follows its log by itself.
+        `home` is the job's own data directory, where that is another node's."""
         self._bring_up = bring_up
         self._store, self._base_url = open_store(data)
+        self.node = self._store.meta("node") or ""
         self._job, self._least = job, least
         self._files = StateFiles(storage)
-        self._folder = self._files.folder(f"{job}/snapshots") or Places(data).compiled / job
+        self._folder = self._files.folder(f"{job}/snapshots") or Places(home or data).compiled / job
         self._snapshot: tuple[int, str] | None = None
         self._counted = (-1, 0)
         self._changes: list[Changes] = []
@@ -58,7 +62,7 @@ class StatePublisher:
 
     def __exit__(self, *_: object) -> None:
         self._store.close()
-        if self._job != RUN:
+        if self._job.split("/")[0] != RUN:
             self._files.remove_folder(self._job)
 
     def publish(self, start: int) -> Published:
@@ -80,13 +84,17 @@ class StatePublisher:
         """What is declared as of one record."""
         return self._store.past.catalogue(offset)
 
+    def changes(self, since: int, before: int) -> Iterator[Changed]:
+        """Of subscriptions, from one record up to another."""
+        return self._store.past.changes(since=since, before=before)
+
     def _published(
         self, declared: str, made: tuple[int, str] | None, changes: tuple[Changes, ...], *, frozen: bool = False
     ) -> Published:
         base_url = self._store.meta("base_url") or self._base_url  # a node that was started again may be elsewhere
         seconds = float(self._store.meta(FILTER_SECONDS) or SECONDS)
         at, snapshot = made or (0, None)
-        return Published(base_url, seconds, declared, snapshot, at, changes, frozen)
+        return Published(base_url, seconds, declared, snapshot, at, changes, frozen, self.node)
 
     def _snapshot_for(self, start: int) -> tuple[int, str] | None:
         """The newest at or below an offset, made now if the last one is too old."""

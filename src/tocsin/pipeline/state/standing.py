@@ -138,13 +138,16 @@ def _judge(seconds: float) -> ProcessJudge:
     return ProcessJudge(seconds)
 
 
-_kept: dict[Storage, Standing] = {}
+_kept: dict[tuple[Storage, str], Standing] = {}
 
 
 def standing(storage: Storage, published: Published) -> Standing:
-    """One for a worker process, which outlives its tasks: from nothing, every batch would pay for the whole index."""
-    found = _kept.get(storage)
+    """One of each node for a worker process, which outlives its tasks: from nothing, every batch would pay for the
+    whole index."""
+    key = storage, published.node
+    found = _kept.get(key)
     if found is None or not found.follow(published):
-        _kept.clear()
-        found = _kept[storage] = Standing(StateFiles(storage), published)
+        for other in [each for each in _kept if each == key or each[0] != storage]:
+            del _kept[other]
+        found = _kept[key] = Standing(StateFiles(storage), published)
     return found

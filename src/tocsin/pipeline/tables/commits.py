@@ -43,9 +43,11 @@ class Committer:
         failed: Callable[[str], None],
         *,
         seconds: float = COMMIT_SECONDS,
+        beside: Callable[[], None] | None = None,
     ) -> None:
+        """`beside` is called as often: what it keeps goes by published batches, and not by what they staged."""
         self._storage, self._outbox, self._application = storage, outbox, outbox.application()
-        self._seconds, self._failed = seconds, failed
+        self._seconds, self._failed, self._beside = seconds, failed, beside or (lambda: None)
         self._tables: dict[tuple[str, str], _Table] = {}
         self._harvests = Harvests(storage)
         self._stop, self._lock = threading.Event(), threading.Lock()
@@ -59,13 +61,18 @@ class Committer:
         self._stop.set()
         self._thread.join()
         self.commit()
+        self._beside()
 
     def _run(self) -> None:
+        looked = time.monotonic()
         while not self._stop.wait(min(1.0, self._seconds / 4)):
             try:
                 count, oldest = self._outbox.staged_since()
                 if count >= STAGED_PARTS or (count and time.time() - oldest >= self._seconds * 0.75):
                     self.commit()
+                if time.monotonic() - looked >= self._seconds * 0.75:
+                    looked = time.monotonic()
+                    self._beside()
             except Exception as problem:  # staged rows wait; the next turn tries again
                 self._failed(f"the tables wait: {problem}")
 

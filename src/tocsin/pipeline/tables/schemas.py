@@ -7,7 +7,7 @@ _PLACE = [("node", _TEXT), ("log_offset", _NUMBER), ("item", pa.int32())]
 
 NOTIFICATIONS, MATCHES, HISTORY, QUARANTINE = "notifications", "matches", "history", "quarantine"
 ASKED, REPLIES, HARVESTS = "asked", "replies", "harvests"
-MENDED, SIMULATIONS = "mended", "simulations"
+MENDED, SIMULATIONS, SUBSCRIPTIONS = "mended", "simulations", "subscriptions"
 DELIVERIES = "deliveries"  # blocks of them on their way to the outbox, gone when they are in it
 DAY = "day"  # by which all tables are partitioned: of the time of each row, in UTC
 SCHEMAS = {
@@ -21,6 +21,10 @@ SCHEMAS = {
             ("media_type", _TEXT),
             ("payload", pa.binary()),
             ("cause", _TEXT),
+            ("origin", _TEXT),  # the node that accepted it first
+            ("matched_at", _TEXT),  # the node whose subscriptions it met
+            ("hops", pa.int32()),
+            ("path", pa.list_(_TEXT)),  # the nodes that it passed, in order
         ]
     ),
     MATCHES: pa.schema(
@@ -47,6 +51,7 @@ SCHEMAS = {
             ("reason", _TEXT),
             ("record", pa.binary()),
             ("item", pa.int32()),
+            ("node", _TEXT),  # whose log it is; none for what was found before logs were told apart
         ]
     ),
     ASKED: pa.schema(
@@ -77,7 +82,25 @@ SCHEMAS = {
         ]
     ),
     MENDED: pa.schema(
-        [("log", _TEXT), ("log_offset", _NUMBER), ("item", pa.int32()), ("subscription", _TEXT), ("time", _TIME)]
+        [
+            ("log", _TEXT),
+            ("log_offset", _NUMBER),
+            ("item", pa.int32()),
+            ("subscription", _TEXT),
+            ("time", _TIME),
+            ("node", _TEXT),
+        ]
+    ),
+    SUBSCRIPTIONS: pa.schema(
+        [
+            ("subscription", _TEXT),
+            ("node", _TEXT),  # in whose log its last change is
+            ("log_offset", _NUMBER),
+            ("time", _TIME),
+            *((name, _TEXT) for name in ("state", "reason", "owner", "consumer", "dialect")),
+            ("filters", pa.list_(_TEXT)),
+            ("expires", _TIME),
+        ]
     ),
     SIMULATIONS: pa.schema(
         [

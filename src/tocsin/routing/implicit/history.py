@@ -90,3 +90,12 @@ class CentralHistory:
         if row.copy != _NOBODY:
             known.grants.setdefault(row.copy, []).append(row.notifier)
         return True
+
+
+class MessageHistory(CentralHistory):
+    """That of one message alone, where the nodes of a ring share the histories among them. It ends with what it knew,
+    and begins with the first claim."""
+
+    def step(self, message: Claim | Expire | Started, now: Instant) -> list[Effect]:
+        effects = super().step(message, now)
+        return [Forget()] if isinstance(message, Expire) and not len(self) else effects

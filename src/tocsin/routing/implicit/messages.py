@@ -6,14 +6,34 @@ from tocsin.model.identity import Instant, MessageId
 from tocsin.model.notification import Copy as Copy
 from tocsin.model.notification import Message as Message
 from tocsin.routing.machine import Expire, Started, Unanswered
+from tocsin.routing.ring.identifiers import place_of_name
 from tocsin.semantics.interest.ino import Service
 
 HISTORY = ""  # the name of the central history; no notifier has none
+_OF_MESSAGE = "/"  # begins the name of a message's own history; that of no notifier
 PUBLICATION = ""  # stands for a copy's id where the root has the message from its own service
 
 
 # A notifier that gets the same message so often is in a loop, or in a graph where HIN doubles it at every step.
 MOST_PASSES = 16
+
+
+def history_of(message: MessageId) -> str:
+    """The name of the history that is of this message alone."""
+    return f"{_OF_MESSAGE}{message}"
+
+
+def is_history(name: str) -> bool:
+    return name == HISTORY or name.startswith(_OF_MESSAGE)
+
+
+def is_of_one_message(name: str) -> bool:
+    return name.startswith(_OF_MESSAGE)
+
+
+def key_of(name: str) -> int:
+    """Where on a circle of nodes the machine of that name is: a message's history by the message's own id."""
+    return place_of_name(name.removeprefix(_OF_MESSAGE))
 
 
 class Publish(Struct, frozen=True):

@@ -23,6 +23,7 @@ from tocsin.routing.implicit.messages import (
     Publish,
     Suppressed,
     Waiting,
+    history_of,
     publication,
 )
 from tocsin.routing.implicit.protocols import Protocol, protocol, room
@@ -147,7 +148,8 @@ class Notifier:
     def _ask(self, waiting: Waiting) -> list[Effect]:
         copy, names = waiting.copy, self._told(waiting.copy, waiting.only)
         self._asking[copy.message.id, copy.id] = _Asking(waiting, names)
-        return [Ask(HISTORY, Claim(copy.message.id, copy.id, self.name, names))]
+        of = history_of(copy.message.id) if protocol(copy.message.protocol).keyed else HISTORY
+        return [Ask(of, Claim(copy.message.id, copy.id, self.name, names))]
 
     def _granted(self, answer: Granted) -> list[Effect]:
         """It may name some who were asked for before a crash and are neighbours no more; an answer from that time that

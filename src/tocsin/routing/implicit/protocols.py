@@ -14,9 +14,10 @@ Passes = TypeVar("Passes", int, "NDArray[np.int64]")
 
 
 class Protocol(Struct, frozen=True):
-    """`central`: one history for all, asked before sending. `local`: each notifier knows what it has had.
-    `header`: the message names who was notified. `ends`: who receives it passes it on to nobody. What has neither
-    history may come back without end, so that a notifier passes the same message on so often only (`bounded`)."""
+    """`central`: one history for all, asked before sending; `keyed`: there is one for each message, at the node that
+    has the key of it. `local`: each notifier knows what it has had. `header`: the message names who was notified.
+    `ends`: who receives it passes it on to nobody. What has neither history may come back without end, so that a
+    notifier passes the same message on so often only (`bounded`)."""
 
     name: str
     title: str
@@ -24,6 +25,7 @@ class Protocol(Struct, frozen=True):
     local: bool = False
     header: bool = False
     ends: bool = False
+    keyed: bool = False
 
     @property
     def bounded(self) -> bool:
@@ -46,6 +48,7 @@ PROTOCOLS = {
         Protocol("din", "distributed (s4.2): each notifier passes a message on once", local=True),
         Protocol("hin", "header-based (s4.3): the message names who was notified", header=True),
         Protocol("hin-din", "header-based with local histories (s4.3)", header=True, local=True),
+        Protocol("dht-cin", "centralised (s4.1), with a history for each message on a ring", central=True, keyed=True),
     )
 }
 DEFAULT = "hin-din"

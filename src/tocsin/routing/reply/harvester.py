@@ -18,11 +18,13 @@ from tocsin.model.identity import SECOND, Instant
 from tocsin.routing.machine import Answer, Effect, Forget, Remember, Send, SetTimer, Started, Woken
 from tocsin.routing.machine import Report as Tell
 from tocsin.routing.reply.messages import (
+    Abandoned,
     Changed,
     Counted,
     Declined,
     Dropped,
     Forwarded,
+    Inherited,
     Look,
     NotReached,
     Opened,
@@ -109,13 +111,23 @@ class Harvester:
         self._local = Histogram()
         self.children: dict[str, Branch] = {}
         self._open: set[str] = set()  # of the children those from which more is to come
+        self.is_root = self.merges = True
+        self._recall_all(rows)
+
+    def _recall_all(self, rows: Mapping[str, Any]) -> None:
         self.head: Head | None = rows.get(HEAD)
         for key, row in rows.items():
             self._recall(key[:2], key[2:], row)
         self.receivers = sum(each.receivers for each in self._sources.values())
-        self.is_root = self.merges = True
         if self.head is not None:
             self._open_as(self.head)
+
+    def _inherit(self, rows: Mapping[str, Any], now: Instant) -> list[Effect]:
+        """What is known here already is not less."""
+        if self.head is not None:
+            return []
+        self._recall_all(rows)
+        return [*(Remember(key, row) for key, row in rows.items()), self._changed_view, *self._settled(now)]
 
     def _recall(self, kind: str, name: str, row: Any) -> None:
         match kind:
@@ -213,6 +225,8 @@ class Harvester:
         match message:
             case Opened():
                 return self._opened(message, now)
+            case Inherited(inherited):
+                return self._inherit(dict(inherited), now)
             case _ if self.head is None:
                 return []
             case Forwarded():
@@ -231,6 +245,8 @@ class Harvester:
                 return self._look(number, wait, now)
             case Terminate(grace):
                 return self._terminate("terminated", grace, now)
+            case Abandoned():
+                return [Forget(None)]
             case Started() | Woken():
                 return self._woken(now)
         return []

@@ -1,6 +1,6 @@
 """What harvesters say to each other, and what they are told by their dispatchers, receivers and publishers."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -55,6 +55,16 @@ class Opened(Struct, frozen=True):
     awaits: tuple[str, ...] = (OWN,)
     forwarded: tuple[Forwarded, ...] = ()
     spread: bool = False
+
+
+class Inherited(Struct, frozen=True):
+    """All that was remembered of a publication by a node that is no more, whose view goes on here."""
+
+    rows: tuple[tuple[str, Any], ...]
+
+
+class Abandoned(Struct, frozen=True):
+    """Another node goes on with it."""
 
 
 class NotReached(Struct, frozen=True):

@@ -30,8 +30,13 @@ def named_at(key: int, unique: str) -> str:
 
 def place_of_name(name: str) -> int:
     """Of what was named before there was a ring, as if by chance."""
+    return int(name[: BITS // 4], 16) if is_named(name) else identifier_of(name)
+
+
+def is_named(name: str) -> bool:
+    """Whether it tells where it lies."""
     key, dash, _ = name.partition("-")
-    return int(key, 16) if dash and len(key) == BITS // 4 and set(key) <= _DIGITS else identifier_of(name)
+    return bool(dash) and len(key) == BITS // 4 and set(key) <= _DIGITS
 
 
 _DIGITS = set("0123456789abcdef")

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from tocsin.model.content_topic import CONTENT_TOPIC, point_in, space_of
-from tocsin.model.filters import TOPICS, AllOf, AnyOf, Filter, TopicIs, boxes_of
+from tocsin.model.filters import TOPICS, AllOf, AnyOf, Filter, ForNotifier, TopicIs, boxes_of
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.space import InformationSpace
 from tocsin.routing.ring.curves import curve_through
-from tocsin.routing.ring.identifiers import SIZE, identifier_of
+from tocsin.routing.ring.identifiers import SIZE, identifier_of, place_of_name
 from tocsin.routing.ring.spans import EVERYWHERE, NOWHERE, Arcs, Keys, Span, union
 from tocsin.routing.ring.topic_keys import key_of_topic, span_of_topics
 
@@ -66,6 +66,8 @@ def _topics(asked: Filter) -> Span:
     match asked:
         case TopicIs():
             return span_of_topics(asked)
+        case ForNotifier(name):  # it is told where its notifier is, of nothing else
+            return Keys((place_of_name(name),))
         case AllOf(filters):
             return min(map(_topics, filters), key=_breadth, default=EVERYWHERE)
         case AnyOf(filters):

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 Life = tuple[str, int]  # a node's name and incarnation: what it is from when it comes in until it is out
 Stamp = tuple[int, int]  # of a roster: of two the greater is the newer
+NOWHERE = (-1, 0)  # the stamp of no roster
 
 
 class Member(Struct, frozen=True):
@@ -43,13 +44,15 @@ class Change(Struct, frozen=True):
 
 class Roster(Struct, frozen=True, dict=True):
     """Members are in the order of their ids. `ring` is who founded it; `epoch` counts how often an operator forced a
-    roster, and one of a later epoch is the newer whatever its number."""
+    roster, and one of a later epoch is the newer whatever its number. `gone` are addresses of those whom operators put
+    out, that are told of it in case they still run."""
 
     number: int
     members: tuple[Member, ...]
     ring: str = ""
     epoch: int = 0
     forced: bool = False
+    gone: tuple[str, ...] = ()
 
     @property
     def stamp(self) -> Stamp:
@@ -125,14 +128,17 @@ class Roster(Struct, frozen=True, dict=True):
 
     def forced_without(self, names: Collection[str]) -> "Roster":
         rest = tuple(each for each in self.members if each.name not in names)
-        return Roster(self.number + 1, rest, self.ring, self.epoch + 1, forced=True)
+        gone = dict.fromkeys((*self.gone, *(each.address for each in self.members if each.name in names)))
+        return Roster(self.number + 1, rest, self.ring, self.epoch + 1, True, tuple(gone))
 
     def changed(self, change: Change) -> "Roster":
         """The next one; all who have this one and the change make the same of it."""
         gone = {name for name, _ in (*change.out, *change.departing)} | {each.name for each in change.put}
         staying = [each for each in self.members if each.name not in gone]
         members = sorted((*staying, *change.put), key=lambda each: each.id)
-        return Roster(self.number + 1, tuple(members), self.ring, self.epoch)
+        back = {each.address for each in change.put}
+        still_gone = tuple(each for each in self.gone if each not in back)
+        return Roster(self.number + 1, tuple(members), self.ring, self.epoch, gone=still_gone)
 
 
 class Difference(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from tocsin.model.identity import Instant, after
 from tocsin.routing.machine import Answer, Ask, Effect, Remember, Report
 from tocsin.routing.ring.identifiers import SIZE, identifier_of
@@ -13,6 +15,7 @@ from tocsin.routing.ring.roster_messages import (
     Ballot,
     Beat,
     Kept,
+    Learn,
     Overruled,
     Prepare,
     Promised,
@@ -47,7 +50,7 @@ class Council:
         self._others = roster.behind(me)
         self.chosen: Change | None = None
         self._attempt: Attempt | None = None
-        self._round = self._failures = 0
+        self._round = self._failures = self._told = 0
         self._not_before = Instant(0)
         self._settle_at: Instant | None = None
 
@@ -86,6 +89,9 @@ class Council:
         self.beat_at = after(now, self._settings.pace(len(self._roster.members)))
         beat = Beat(self._me.life, self._roster.stamp, now)
         yield from (Ask(each.address, beat) for each, _ in watched)
+        if self._roster.gone and self._roster.members[0].life == self._me.life:
+            self._told += 1
+            yield Ask(self._roster.gone[self._told % len(self._roster.gone)], Learn(self._roster))
 
     def grants(self, life: Life) -> bool:
         """Whether it lets that one act as a member."""
@@ -98,7 +104,8 @@ class Council:
         before, answer = self._acceptor.vote, self._acceptor.prepare(asked, now)
         self._round = max(self._round, self._acceptor.vote.promised.round)
         if isinstance(answer, Promised):
-            self._not_before = max(self._not_before, after(now, self._settings.patience))
+            self._not_before = max(self._not_before, after(now, self._patience))
+            answer = replace(answer, wait=self._wishes.hold(now))
         return [*self._remember(before), Answer(answer)]
 
     def accept(self, asked: Accept, now: Instant) -> Effects:
@@ -113,14 +120,13 @@ class Council:
     def _settle_later(self, now: Instant) -> None:
         """Whoever proposed it should have told by then what became of it."""
         turns = min(len(self._roster.members), MOST_SETTLING) * self._share("settle")
-        self._settle_at = after(now, 2 * self._settings.patience + turns * self._settings.turn)
+        self._settle_at = after(now, 2 * self._patience + turns * self._settings.turn)
 
     # As a proposer
 
     def _propose(self, now: Instant) -> Iterator[Effect]:
         """Only who acts as a member proposes changes; whoever accepted one may have to bring it to its end."""
-        is_member = now <= self._hearing.until(self._roster)
-        change = self._wishes.change(self._roster, self._hearing, now) if is_member else Change()
+        change = self._wanted(now) if now <= self._hearing.until(self._roster) else Change()
         self._settle_at = None
         if not change and not self.has_accepted:
             self._not_before = after(now, self._settings.beat)
@@ -128,24 +134,40 @@ class Council:
         self._round = max(self._round, self._acceptor.vote.promised.round) + 1
         ballot = Ballot(self._round, self._me.name)
         asked = Prepare(self._me.life, self._roster.stamp, ballot, self._roster.without(change))
-        self._attempt = Attempt(self._roster, ballot, change, after(now, self._settings.patience))
+        self._attempt = Attempt(self._roster, ballot, change, after(now, self._patience))
         own = self._acceptor.prepare(asked, now)
         yield Remember(VOTE, self._acceptor.vote)
         yield from (Ask(each.address, asked) for each in self._others)
         assert isinstance(own, Promised), "no ballot of before is as high"
-        yield from self.promised(own, now)
+        yield from self._promised(own, now)
 
-    def promised(self, answer: Promised, now: Instant) -> Iterator[Effect]:
+    def _wanted(self, now: Instant) -> Change:
+        """Nothing that leaves a roster whose majority may be down: who departs waits for who is to be put out."""
+        change = self._wishes.change(self._roster, self._hearing, now)
+        coming = [each.life for each in change.put]
+        return change if self._hearing.carries(self._roster.changed(change), coming, now) else Change()
+
+    def answered(self, answer: Promised | Accepted | Overruled, now: Instant) -> Effects:
+        match answer:
+            case Promised():
+                return self._promised(answer, now)
+            case Accepted():
+                self._accepted(answer)
+            case Overruled():
+                self._overruled(answer, now)
+        return ()
+
+    def _promised(self, answer: Promised, now: Instant) -> Iterator[Effect]:
         attempt = self._attempt
         if attempt is None or not attempt.is_promised(answer):
             return
-        for life, by in attempt.vote(after(now, self._settings.patience)).items():
+        for life, by in attempt.vote(after(now, self._patience)).items():
             self._hearing.keep(life, now)
             yield Report(Kept(life[0], by))
-        if attempt.change:
+        if attempt.change and not attempt.wait:
             yield from self._put_to_vote(attempt, now)
         else:
-            self._attempt, self._not_before = None, after(now, self._settings.beat)
+            self._attempt, self._not_before = None, after(now, attempt.wait or self._settings.beat)
 
     def _put_to_vote(self, attempt: Attempt, now: Instant) -> Iterator[Effect]:
         asked = Accept(self._me.life, self._roster.stamp, attempt.ballot, attempt.change, attempt.is_adopted)
@@ -153,13 +175,13 @@ class Council:
         yield from self._remember(before)
         yield from (Ask(each.address, asked) for each in self._others)
         if isinstance(own, Accepted):
-            self.accepted(own)
+            self._accepted(own)
 
-    def accepted(self, answer: Accepted) -> None:
+    def _accepted(self, answer: Accepted) -> None:
         if self._attempt is not None and self._attempt.is_chosen(answer):
             self.chosen, self._attempt = self._attempt.change, None
 
-    def overruled(self, answer: Overruled, now: Instant) -> None:
+    def _overruled(self, answer: Overruled, now: Instant) -> None:
         if self._attempt is not None and answer.base == self._roster.stamp:
             self._round = max(self._round, answer.higher.round)
             if self._attempt.is_lost(answer):
@@ -168,10 +190,19 @@ class Council:
     def _give_up(self, now: Instant) -> None:
         """For a while that is another for each name, and longer each time: of two that compete one comes through."""
         self._attempt = None
-        wait = self._settings.turn * 2 ** min(self._failures, MOST_DOUBLINGS) * (0.5 + self._share(str(self._failures)))
+        wait = self._settings.turn * self._doubled * (0.5 + self._share(str(self._failures)))
         self._failures += 1
         self._not_before = max(self._not_before, after(now, wait))
         self._settle_at = now if self.has_accepted else None
+
+    @property
+    def _doubled(self) -> int:
+        return 1 << min(self._failures, MOST_DOUBLINGS)
+
+    @property
+    def _patience(self) -> float:
+        """The more was given up, the slower others may be."""
+        return self._settings.patience * self._doubled
 
     def _share(self, salt: str) -> float:
         """Of a whole, as if by chance."""

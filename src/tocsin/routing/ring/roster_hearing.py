@@ -54,7 +54,8 @@ class Hearing:
     def __init__(self, me: Life, settings: Settings) -> None:
         self._me = me
         self._lease, self._silence = round(settings.lease * SECOND), round(settings.silence * SECOND)
-        self._heard: dict[Life, Instant] = {}
+        self._heard: dict[Life, Instant] = {}  # or when it was learned of
+        self._spoke: dict[Life, Instant] = {}
         self._granted: dict[Life, Instant] = {}  # to this node: when that was asked for
         self._kept: dict[Life, Instant] = {}  # silent here, heard by others
         self._began = self._since = NEVER
@@ -70,6 +71,7 @@ class Hearing:
     def learn(self, roster: Roster, now: Instant) -> None:
         lives = [each.life for each in roster.members]
         self._heard = {life: self._heard.get(life, now) for life in lives}
+        self._spoke = {life: self._spoke[life] for life in lives if life in self._spoke}
         self._granted = {life: self._granted[life] for life in lives if life in self._granted}
         self._kept = {life: self._kept[life] for life in lives if life in self._kept}
         self._since, self._is_closed, self._until = now, False, None
@@ -80,7 +82,12 @@ class Hearing:
     def hear(self, life: Life, now: Instant) -> None:
         """One that is denied is not heard: it could not be put out as long as it speaks."""
         if life in self._heard and life not in self._denied:
-            self._heard[life] = now
+            self._heard[life] = self._spoke[life] = now
+
+    def carries(self, roster: Roster, coming: Iterable[Life], now: Instant) -> bool:
+        """Whether a majority of that roster is surely there: those it heard of just now, and those that come in."""
+        sure = {*coming, self._me, *(life for life, at in self._spoke.items() if 2 * (now - at) <= self._lease)}
+        return sum(each.life in sure for each in roster.members) >= roster.majority
 
     def keep(self, life: Life, now: Instant) -> None:
         self._kept[life] = now

@@ -1,13 +1,13 @@
 """A member of a ring and the roster: how it comes in, stays, changes it with the others, and goes.
 
-Roster n+1 is chosen by a majority of the members of roster n. So a part of a ring that was cut off from the larger part
-can change nothing, and knows it: its members do not hear of a majority, and stop acting as members.
+Roster n+1 is chosen by a majority of the members of roster n. So the smaller part of a ring that was parted can change
+nothing, and knows it: its members do not hear of a majority, and stop acting as members.
 
 `now` must pass as time does: only what passes on this node's own clock is ever compared, and one that is set forward
 would let a silence pass that was none.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -15,8 +15,8 @@ from msgspec.structs import replace
 from tocsin.model.identity import Instant
 from tocsin.model.refusal import Refusal
 from tocsin.routing.machine import Answer, Ask, Effect, Forget, Remember, Report, SetTimer, Woken
-from tocsin.routing.ring.roster import Life, Member, Roster, Stamp
-from tocsin.routing.ring.roster_council import VOTE, Council
+from tocsin.routing.ring.roster import NOWHERE, Life, Member, Roster, Stamp
+from tocsin.routing.ring.roster_council import VOTE, Council, Effects
 from tocsin.routing.ring.roster_hearing import NEVER, Hearing, Settings
 from tocsin.routing.ring.roster_messages import (
     Accept,
@@ -40,7 +40,6 @@ from tocsin.routing.ring.roster_messages import (
     Members,
     Message,
     Newest,
-    Objected,
     Overruled,
     Own,
     Pending,
@@ -48,6 +47,7 @@ from tocsin.routing.ring.roster_messages import (
     Promised,
     PutOut,
     Refused,
+    Reply,
     Stale,
     Suspect,
     Taken,
@@ -55,12 +55,9 @@ from tocsin.routing.ring.roster_messages import (
 )
 from tocsin.routing.ring.roster_passage import OWN, Passage
 from tocsin.routing.ring.roster_wishes import MOST_ELSEWHERE, Wishes
-from tocsin.routing.ring.roster_wishes import Answer as LetIn
 
 ROSTER = "roster"  # the key of its row; those of its vote and its own are beside these
-NOWHERE = (-1, 0)  # the stamp of no roster
 Standing = Literal["member", "alone", "out", "waiting"]
-Effects = Iterable[Effect]
 DEFAULTS = Settings()
 
 
@@ -105,7 +102,7 @@ class RosterKeeper:
         """Only a member may acknowledge anything. One that departs no longer does: the others agree to that without
         waiting for the end of its lease."""
         if self.roster is None or self._council is None:
-            return "out" if self.roster is not None and not self._passage.is_entering else "waiting"
+            return "waiting" if self._passage.is_entering or not (self.roster or self._passage.is_leaving) else "out"
         if self._passage.is_leaving:
             return "alone" if len(self.roster.members) > 1 else "out"
         return "member" if now <= self._hearing.until(self.roster) else "alone"
@@ -115,9 +112,8 @@ class RosterKeeper:
     def step(self, message: Message, now: Instant) -> list[Effect]:
         if not self._is_begun:
             self._begin(now)
-        effects = list(self._step(message, now))
-        effects += self._decide(now)
-        times = (self._passage.due, self._council.due() if self._council else None)
+        effects = [*self._step(message, now), *self._decide(now)]
+        times = (self._passage.due, self._council.due() if self._council is not None else None)
         due = min((each for each in times if each is not None), default=None)
         if due != self._timer:
             self._timer = due
@@ -125,24 +121,25 @@ class RosterKeeper:
         return effects
 
     def _step(self, message: Message, now: Instant) -> Effects:
+        if isinstance(message, Members):
+            self._hearing.hear(message.by, now)
         match message:
-            case Beat() | Prepare() | Accept() | Decided() | Beaten() | Promised() | Accepted() | Objected():
-                self._hearing.hear(message.by, now)
-                return self._among_members(message, now)
             case Found() | Enter() | Depart() | Suspect() | Heard() | Force():
                 return self._commanded(message, now)
-            case Entering(member):
-                return [Answer(self._let_in(member, now))]
-            case Leaving(life, base):
-                return [Answer(self._let_out(life, base, now))]
+            case Beat() | Entering() | Leaving():
+                return [Answer(self._answer(message, now))]
+            case Prepare() | Accept() | Decided():
+                return self._asked(message, now)
+            case Promised() | Accepted() | Overruled() if self._council is not None:
+                return self._council.answered(message, now)
+            case Pending() | Stale() | Refused() if self._passage.is_entering:
+                return self._passage.answered(message, now)
+            case Beaten():
+                return self._beaten(message, now)
             case Learn(roster):
                 return [*self._learn(roster, now), Answer(Taken())]
             case Newest(roster):
                 return self._learn(roster, now)
-            case Pending() | Stale() | Refused():
-                return self._passage.answered(message, now) if self._passage.is_entering else ()
-            case Overruled() if self._council:
-                self._council.overruled(message, now)
             case Behind(by, stamp):
                 return self._push(by, stamp)
             case Woken():
@@ -150,28 +147,14 @@ class RosterKeeper:
                 return self._woken(now)
         return ()
 
-    def _among_members(self, message: Members, now: Instant) -> Effects:
-        match message:
-            case Beat():
-                return [Answer(self._beaten(message))]
-            case Beaten():
-                return self._is_beaten(message, now)
-            case Prepare() | Accept() | Decided():
-                return self._asked(message, now)
-            case Promised():
-                return self._council.promised(message, now) if self._council else ()
-            case Accepted() if self._council:
-                self._council.accepted(message)
-        return ()
-
     def _commanded(self, command: Command, now: Instant) -> Effects:
         match command:
-            case Found():
-                return self._found(now) if self.roster is None else ()
+            case Found() if self.roster is None:
+                return self._found(now)
             case Enter(address):
                 return self._enter(address, now)
             case Depart():
-                return self._depart(now)
+                return self._passage.leave(self.roster if self._council else None, now)
             case Force():
                 return self._force(command, now)
             case Suspect(name) if name != self.me.name:
@@ -211,35 +194,30 @@ class RosterKeeper:
         if self.standing(now) not in ("out", "waiting"):
             return ()
         known = () if self.roster is None else self.roster.few(MOST_ELSEWHERE)
-        self._council = None
-        return self._passage.enter(address, known, now)
-
-    def _depart(self, now: Instant) -> Effects:
-        if self.roster is None or self._council is None:
-            return self._passage.arrive()
-        return self._passage.leave(self.roster, now)
-
-    def _let_in(self, member: Member, now: Instant) -> LetIn:
-        if self.roster is None or self._council is None:
-            return Pending() if self.roster is None else Pending(self.roster.few(MOST_ELSEWHERE))
-        return self._wishes.let_in(member, self.roster, self._hearing, now)
-
-    def _let_out(self, life: Life, base: Stamp, now: Instant) -> Newest | Pending | Behind:
-        if self.roster is None or base > self.stamp:
-            return Behind(self.me.life, self.stamp)
-        if base < self.stamp:
-            return Newest(self.roster)
-        self._wishes.depart(life, now)
-        return Pending()
+        is_last, self._council = self._council is not None, None
+        return self._passage.enter(address, known, is_last, now)
 
     # Staying
 
-    def _beaten(self, asked: Beat) -> Beaten:
-        newer = self.roster if asked.stamp < self.stamp else None
-        is_granted = asked.stamp == self.stamp and self._council is not None and self._council.grants(asked.by)
-        return Beaten(self.me.life, self.stamp, is_granted, asked.at, newer)
+    def _answer(self, asked: Beat | Entering | Leaving, now: Instant) -> Reply:
+        match asked:
+            case Beat(by, stamp, at):
+                newer = self.roster if stamp < self.stamp else None
+                is_granted = stamp == self.stamp and self._council is not None and self._council.grants(by)
+                return Beaten(self.me.life, self.stamp, is_granted, at, newer)
+            case Entering(member) if self.roster is not None and self._council is not None:
+                return self._wishes.let_in(member, self.roster, self._hearing, now)
+            case Leaving(base=base) if base != self.stamp:
+                return self._elsewhere(base)
+            case Leaving(life):
+                self._wishes.depart(life, now)
+        return Pending(() if self.roster is None else self.roster.few(MOST_ELSEWHERE))
 
-    def _is_beaten(self, answer: Beaten, now: Instant) -> Effects:
+    def _elsewhere(self, base: Stamp) -> Newest | Behind:
+        """To a question about another roster than this node's."""
+        return Newest(self.roster) if self.roster and base < self.stamp else Behind(self.me.life, self.stamp)
+
+    def _beaten(self, answer: Beaten, now: Instant) -> Effects:
         if answer.granted:
             self._hearing.granted(answer.by, answer.at, now)
         if answer.roster is not None:
@@ -255,10 +233,8 @@ class RosterKeeper:
 
     def _asked(self, asked: Prepare | Accept | Decided, now: Instant) -> Effects:
         roster = self.roster
-        if roster is not None and asked.base < self.stamp:
-            return [Answer(Newest(roster))]
         if roster is None or self._council is None or asked.base != self.stamp or roster.living(asked.by) is None:
-            return [Answer(Behind(self.me.life, self.stamp))]
+            return [Answer(self._elsewhere(asked.base))]
         match asked:
             case Prepare():
                 return self._council.prepare(asked, now)
@@ -278,13 +254,12 @@ class RosterKeeper:
         yield from (Ask(each.address, Learn(self.roster)) for each in change.put if each.name != self.me.name)
 
     def _force(self, asked: Force, now: Instant) -> Iterator[Effect]:
-        roster = self.roster
-        if roster is None or not self.is_in:
+        if self.roster is None or not self.is_in:
             raise Refusal("unknown-name", "this node is in no ring")
-        unknown = [name for name in asked.out if roster.get(name) is None or name == self.me.name]
+        unknown = [name for name in asked.out if self.roster.get(name) is None or name == self.me.name]
         if unknown or not asked.out:
             raise Refusal("unknown-name", f"not another member of the ring: {', '.join(unknown) or 'nobody'}")
-        forced = roster.forced_without(asked.out)
+        forced = self.roster.forced_without(asked.out)
         yield Report(Forced(forced, asked.out, asked.by))
         yield from self._learn(forced, now)
         yield from (Ask(each.address, Learn(forced)) for each in forced.behind(self.me))
@@ -319,7 +294,7 @@ class RosterKeeper:
     def _correct(self, roster: Roster, now: Instant) -> None:
         """Its own entry: it may have been started at another address."""
         if roster.living(self.me.life) != self.me:
-            self._wishes.enter(self.me, now)
+            self._wishes.correct(self.me, now)
 
     def _fall_out(self, roster: Roster) -> Iterator[Effect]:
         self._council = None

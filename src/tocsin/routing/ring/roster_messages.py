@@ -150,7 +150,8 @@ class Beaten(Struct, frozen=True):
 
 
 class Promised(Struct, frozen=True):
-    """With what was accepted before, if anything; `heard`: those of `without` that are not silent here."""
+    """With what was accepted before, if anything; `heard`: those of `without` that are not silent here. `wait`: seconds
+    after which somebody may have to be put out, for whom other changes are to wait."""
 
     by: Life
     base: Stamp
@@ -158,6 +159,7 @@ class Promised(Struct, frozen=True):
     accepted: Ballot | None = None
     change: Change | None = None
     heard: tuple[Life, ...] = ()
+    wait: float = 0.0
 
 
 class Accepted(Struct, frozen=True):
@@ -210,9 +212,9 @@ class PutOut(Struct, frozen=True):
 
 
 class Departed(Struct, frozen=True):
-    """As it asked for."""
+    """As it asked for; without a roster it was in none."""
 
-    roster: Roster
+    roster: Roster | None
 
 
 class Forced(Struct, frozen=True):

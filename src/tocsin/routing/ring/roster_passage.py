@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tocsin.model.identity import Instant, after
 from tocsin.model.refusal import Refusal
 from tocsin.routing.machine import Ask, Effect, Remember, Report
-from tocsin.routing.ring.roster import Member, Roster
+from tocsin.routing.ring.roster import NOWHERE, Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings
 from tocsin.routing.ring.roster_messages import Departed, Entering, Leaving, Own, Pending, Refused, Stale
 
@@ -41,26 +41,29 @@ class Passage:
         self.me = replace(self.me, incarnation=max(self.me.incarnation + 1, least, now))
         return self._become(incarnation=self.me.incarnation, leaving=None)
 
-    def enter(self, address: str, known: tuple[str, ...], now: Instant) -> Iterator[Effect]:
-        """By this address, or by who was known before and may still be there."""
+    def enter(self, address: str, known: tuple[str, ...], is_last: bool, now: Instant) -> Iterator[Effect]:
+        """By this address, or by who was known before and may still be there. Who asked before and was not answered
+        may be in already, and goes on as that life: without it the others may not be a majority."""
         if address == self.me.address:
             raise Refusal("unknown-name", f"{address} is this node's own address; name another node of the ring")
-        if not self.is_entering:
+        if is_last or not (self.is_entering or self.is_leaving):
             yield self.live_anew(now)
+        self._become(leaving=None)
         yield self._meet((address, *self._own.contacts, *known))
         yield from self.ask(None, now)
 
-    def leave(self, roster: Roster, now: Instant) -> Iterator[Effect]:
-        """It stops to act as a member before it asks, and after a crash does not begin to again."""
-        yield self._become(leaving=roster.stamp)
-        if len(roster.members) > 1:
+    def leave(self, roster: Roster | None, now: Instant) -> Iterator[Effect]:
+        """It stops to act as a member before it asks, and after a crash does not begin to again. Who is in no roster
+        yet leaves the one it may be let into."""
+        self.due = None
+        if roster is not None or self.is_entering:
+            yield self._become(contacts=(), leaving=NOWHERE if roster is None else roster.stamp)
+        if roster is not None and len(roster.members) > 1:
             yield from self.ask(roster, now)
         else:
-            self.due = None
             yield Report(Departed(roster))
 
     def arrive(self) -> Iterator[Effect]:
-        """It is in, or out, or does not want to any more."""
         self.trouble, self.due = "", None
         if self.is_entering:
             yield self._become(contacts=())

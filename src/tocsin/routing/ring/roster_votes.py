@@ -82,6 +82,12 @@ class Attempt:
         self.change = _keeping(self.change, heard)
         return heard
 
+    @property
+    def wait(self) -> float:
+        """How long others ask it to, in seconds. Who puts somebody out does not."""
+        is_free = not self.is_adopted and not self.change.out
+        return max(each.wait for each in self._promises.values()) if is_free else 0.0
+
     def is_chosen(self, answer: Accepted) -> bool:
         if not self.is_voting or not self._is_to_this(answer):
             return False

@@ -2,12 +2,13 @@
 
 from msgspec import Struct
 
-from tocsin.model.identity import Instant, after
+from tocsin.model.identity import SECOND, Instant, after
 from tocsin.routing.ring.roster import Change, Life, Member, Roster
-from tocsin.routing.ring.roster_hearing import Hearing, Settings
+from tocsin.routing.ring.roster_hearing import ALWAYS, Hearing, Settings
 from tocsin.routing.ring.roster_messages import Newest, Pending, Refused, Stale
 
 LONGEST_LINE = 64  # turns that a proposer waits at most for those before it
+FRESH = 2.5  # times that who enters asks, after which it is no longer taken to want to
 MOST_ELSEWHERE = 16
 _COLLISION = "{} has the identifier {}, which is that of {}: start it under another"
 Answer = Newest | Pending | Stale | Refused
@@ -48,6 +49,10 @@ class Wishes:
         first = now if known is None else known.first
         self._entering[member.name] = _Wish(member, first, now)
 
+    def correct(self, me: Member, now: Instant) -> None:
+        """This node's own entry: it does not ask again."""
+        self._entering[me.name] = _Wish(me, now, ALWAYS)
+
     def depart(self, life: Life, now: Instant) -> None:
         self._departing.setdefault(life, now)
 
@@ -79,10 +84,13 @@ class Wishes:
         }
         doubtful = (life for life in turns if life not in silent and hearing.is_doubtful(life, now))
         self._hold = max(map(hearing.silent_at, doubtful), default=now)
-        self._forget(after(now, -self._settings.silence))
+
+    def hold(self, now: Instant) -> float:
+        """For how many seconds."""
+        return max(0, self._hold - now) / SECOND
 
     def _forget(self, before: Instant) -> None:
-        """Whoever does not ask any more."""
+        """Whoever does not ask any more: one that is let in and is not there counts against the majority."""
         self._entering = {name: each for name, each in self._entering.items() if each.last > before}
 
     def due(self) -> Instant | None:
@@ -95,6 +103,7 @@ class Wishes:
         out = tuple(life for life in self._silent if hearing.silent_at(life) <= now and roster.living(life) is not None)
         departing = tuple(life for life in self._departing if roster.living(life) is not None and life not in out)
         gone = {name for name, _ in departing}
+        self._forget(after(now, -FRESH * self._settings.again))
         wishes = [each for each in self._entering.values() if each.member.name not in gone]
         put = tuple(each.member for each in wishes if not hearing.heard(_former(each, roster), now))
         names = {each.name for each in put}
