@@ -105,7 +105,7 @@ async def test_one_that_leaves_is_not_noticed(workers: Crew, sink: Sink) -> None
     assert broker.stop() == 0
     broker = workers.start(1)
     async with Publishers(workers) as publishers:
-        await wait_until(lambda: folders(workers) == set(), "the others have left", 90)
+        await wait_until(lambda: folders(workers) == set(), "the others have left", 240)
         await publishers.some()
     await wait_until(lambda: {*publishers.acknowledged} <= {*numbers(sink, "all")}, "all that was acknowledged is told")
     assert sorted({*numbers(sink, "all")}) == sorted(numbers(sink, "all"))
@@ -130,7 +130,7 @@ async def test_the_whole_is_started_again_with_another_number(
     for turn, many in enumerate(counts):
         if turn:
             broker = workers.start(many, **PATIENT)
-            await wait_until(lambda many=many: folders(workers) == {*range(1, many)}, f"there are {many}", 90)  # type: ignore[misc]
+            await wait_until(lambda many=many: folders(workers) == {*range(1, many)}, f"there are {many}", 240)  # type: ignore[misc]
         await workers.members(many)
         for each, topic in enumerate(topics):
             await publish(workers.caller, broker, topic, turn * 100 + each)
