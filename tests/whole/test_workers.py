@@ -184,9 +184,11 @@ async def test_users_of_the_directory_are_those_of_each_worker(workers: Crew) ->
     async def all_answer(url: str, name: str) -> set[int]:
         return {await answers(url, name) for _ in range(CALLERS)}
 
-    shown = await workers.caller.request("GET", f"{broker.url}/api/ring", basic("desk"))
-    urls = [each["url"] for each in document(shown.body)["members"]]
-    assert len(urls) == 2
+    async def members() -> list[str]:
+        shown = await workers.caller.request("GET", f"{broker.url}/api/ring", basic("desk"))
+        return [each["url"] for each in document(shown.body)["members"]] if shown.status == 200 else []
+
+    urls = await until(members, lambda found: len(found) == 2)
     for url in urls:
         assert await all_answer(url, "desk") == {200}
         assert await all_answer(url, "late") == {401}
