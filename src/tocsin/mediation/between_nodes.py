@@ -40,30 +40,33 @@ def neighbour_at(door: str) -> str:
     return parse_qs(door.partition("?")[2]).get("by", [""])[-1]
 
 
-def ring_door(by: str, plane: str = EVERY_PLANE, only: Iterable[str] = (), door: str = RING_DOOR) -> str:
+def ring_door(
+    by: str, plane: str = EVERY_PLANE, only: Iterable[str] = (), door: str = RING_DOOR, moved: str = ""
+) -> str:
     """Where what a node of the ring passes on comes in, with for whom it is."""
-    return f"{door}?{urlencode({'by': by, 'plane': plane, **({'only': ','.join(only)} if only else {})})}"
+    asked = {"by": by, "plane": plane, "only": ",".join(only), "moved": moved}
+    return f"{door}?{urlencode({name: value for name, value in asked.items() if value})}"
 
 
 def notifications(record: Accepted) -> tuple[Notification, ...]:
     """Place and time are this node's own; everything else is as it was published."""
-    by, plane, only = _passed_by(record.door)
-    return tuple(_received(each, record, index, by, plane, only) for index, each in enumerate(_read(record.body)))
+    passed = _passed_by(record.door)
+    return tuple(_received(each, record, index, *passed) for index, each in enumerate(_read(record.body)))
 
 
 @lru_cache(MOST_DOORS)
-def _passed_by(door: str) -> tuple[str, str, tuple[str, ...]]:
-    """Who passed it on, for the subscriptions of which plane, and for which alone."""
+def _passed_by(door: str) -> tuple[str, str, tuple[str, ...], str]:
+    """Who passed it on, for the subscriptions of which plane, for which alone, and by which move."""
     asked = parse_qs(door.partition("?")[2])
-    by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
-    return by, plane, tuple(asked["only"][-1].split(",")) if "only" in asked else ()
+    by, plane, moved = (asked.get(name, [""])[-1] for name in ("by", "plane", "moved"))
+    return by, plane, tuple(asked["only"][-1].split(",")) if "only" in asked else (), moved
 
 
 def _received(
-    told: Notification, record: Accepted, index: int, by: str, plane: str, only: tuple[str, ...]
+    told: Notification, record: Accepted, index: int, by: str, plane: str, only: tuple[str, ...], moved: str
 ) -> Notification:
     way = told.way or Way("", told.at.node, 0)
-    way = Way(by, way.origin, way.hops + 1, (*way.path, by), plane, only)
+    way = Way(by, way.origin, way.hops + 1, (*way.path, by), plane, only, moved)
     return replace(told, at=record.at, index=index, when=record.when, way=way)
 
 

@@ -82,7 +82,7 @@ class Adoption:
         return count
 
     async def _take(self, origin: str, waiting: list[Left]) -> None:
-        door = ring_door(origin, only=waiting[0].only, door=waiting[0].door)
+        door = ring_door(origin, only=waiting[0].only, door=waiting[0].door, moved=origin)
         frames = framed(frame_of(each.notification) for each in waiting)
         await self._publishing.take(door, frames, waiting[0].principal)
 

@@ -145,12 +145,14 @@ class Forwarded(Struct, frozen=True, array_like=True):
 
 
 class Post(Struct, frozen=True, tag="P", array_like=True):
-    """Notifications for a pull point, to the node that has it at home, by the subscription that asks for them."""
+    """Notifications for a pull point, to the node that has it at home, by the subscription that asks for them. What
+    waited in it at another home is told by the name of that move."""
 
     number: int
     pull_point: str
     subscription: str
     frames: bytes
+    moved: str = ""
 
 
 class ChangeWorld(Struct, frozen=True, tag="wc", array_like=True):
