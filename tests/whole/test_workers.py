@@ -198,6 +198,7 @@ async def test_users_of_the_directory_are_those_of_each_worker(workers: Crew) ->
     assert broker.stop() == 0
 
 
+@pytest.mark.long
 async def test_nothing_is_left_when_who_started_them_is_killed(workers: Crew) -> None:
     broker = workers.start(2)
     assert {*workers.pids()} == {0, 1}
@@ -217,6 +218,7 @@ def test_a_port_that_is_taken_is_told_once_and_leaves_nothing(tmp_path: Path) ->
     assert done.stderr.count(f"cannot listen on 127.0.0.1:{port}") == 1
 
 
+@pytest.mark.long
 async def test_a_directory_that_is_in_use_is_told_once(workers: Crew, tmp_path: Path) -> None:
     broker = workers.start(2)
     for many in ("2", "1"):
