@@ -100,7 +100,7 @@ def keys_of_passed(notification: Notification, principal: str | None, pull_point
     and in whatever company. In a ring, where a publisher that heard no answer may ask another node, also by what the
     publisher called it; but into a pull point it comes once by each subscription that feeds it."""
     way = notification.way
-    to = f" {way.plane} {' '.join(way.only)}" if way is not None and way.plane else ""
+    to = f" {way.plane} {' '.join(way.only)}{way.arcs or ''}" if way is not None and way.plane else ""
     yield None, "", f"{notification.cause} {notification.id}{to}", -1
     if to and pull_point is None and (key := key_of((notification,), None, principal)) is not None:
         yield key if way is not None and way.plane == EVERY_PLANE else (*key[:2], f"{key[2]}{to}", key[3])

@@ -26,6 +26,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
+from tocsin.routing.ring.meeting import tells
 from tocsin.store.database import Store
 from tocsin.store.errors import StoreError
 from tocsin.store.past import History
@@ -155,7 +156,7 @@ class Traces:
         if found.pull_point is not None:
             return met.id == found.pull_point
         try:
-            return matches(met, found.notification, known, self._judge, self._base_url)
+            return matches(met, found.notification, known, self._judge, self._base_url, tells)
         except Undecided:
             return True
 
