@@ -36,10 +36,12 @@ class Overlaps:
     def of(self, numbers: NDArray[np.int32]) -> NDArray[np.bool_]:
         if self._side == WHOLE:  # those that have no string at all are in no cell
             return np.ones(len(numbers), np.bool_)
-        rules, places = np.unique(numbers, return_inverse=True)
-        side = self._side
-        if isinstance(side, OneOf) and len(side.values) < len(rules):
-            holding = {number for value in side.values for number in self._axis.holding(value)}
-            return np.isin(rules, list(holding))[places]
-        told = [(rule := self._axis.rules[number]) is not None and overlap(rule, side) for number in rules.tolist()]
-        return np.array(told, np.bool_)[places]
+        rules, side = self._axis.rules, self._side
+        used, told = np.zeros(len(rules), np.bool_), np.zeros(len(rules), np.bool_)
+        used[numbers] = True
+        asked = used.nonzero()[0].tolist()
+        if isinstance(side, OneOf) and len(side.values) < len(asked):
+            told[[number for value in side.values for number in self._axis.holding(value)]] = True
+        else:
+            told[asked] = [(rule := rules[number]) is not None and overlap(rule, side) for number in asked]
+        return told.take(numbers)
