@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.whole.acts import call, until
 from tests.whole.rings import ProcessRing
-from tests.whole.shell import BrokerProcess, wait_until
+from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import HANG_UP, Say, Sink
 
 from tocsin.client.client import Client
@@ -88,6 +88,9 @@ async def test_each_subscription_is_told_once(ring: ProcessRing, http: HttpClien
     assert (await say(http, ring.at(0), "last", "weather:*/*/*")).status == 202
     await wait_until(lambda: all((f"box{n}", "last") in told(sink) for n in range(len(BOXES))), "and of the last")
     assert told(sink) == Counter(wanted(3) | {(f"box{n}", "last") for n in range(len(BOXES))})
+    for node in ring.each:
+        traced = document((await call(http, "GET", f"{node.url}/api/trace/0-1")).body)["items"]
+        assert sorted(each["consumer"].rpartition("/")[2] for each in traced) == [f"box{n}" for n in SPANS[1][1]]
     members = (await ring.view(ring.at(0)))["members"]
     assert all(each["accepted"] for each in members), "each has some of it"
 
