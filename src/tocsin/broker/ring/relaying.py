@@ -3,6 +3,7 @@ acknowledged (paper 004 s3.A). What waits for a node while another request is un
 
 import asyncio
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from tocsin.broker.publishing.publishing import Publishing
@@ -25,13 +26,15 @@ MOST_OPEN = 4  # requests to one node
 
 class Part(NamedTuple):
     """A notification for the subscriptions of one plane, whoever has the key. One that has several keys there has a
-    `span`, and `arcs` in which it is still to be taken; those whom a node is to tell of it are found by its arcs."""
+    `span`, and `arcs` in which it is still to be taken; those whom a node is to tell of it are found by its arcs.
+    `whole` is of how many such parts, or none where it is not known that nobody has any of them."""
 
     notification: Notification
     plane: str
     key: int
     span: Span | None = None
     arcs: Ranges = ()
+    whole: int = 0
 
 
 class _Whither(NamedTuple):
@@ -145,7 +148,7 @@ class Relaying:
 
     def _parts(self, notification: Notification) -> list[Part]:
         places = self._placing.places(notification)
-        parts = [_part(notification, each) for each in places]
+        parts = [_part(notification, each)._replace(whole=len(places)) for each in places]
         return parts if len(parts) > 1 else [parts[0]._replace(plane=EVERY_PLANE)]
 
     def _are_mine(self, parts: Iterable[Part]) -> bool:
@@ -153,9 +156,11 @@ class Relaying:
         return all(name == me for each in parts for name, _, _ in shares_of(roster, each))
 
     async def _spread(self, parts: list[Part], principal: str | None) -> None:
-        left = list(parts)
+        left, began = list(parts), self._circle.number
 
         async def attempt(roster: Roster) -> None:
+            if number_of(roster) != began:  # by now some of it may be had by who goes on for another
+                left[:] = [each._replace(whole=0) for each in left]
             groups = _by_owner(roster, left)
             if len(groups) == 1:  # as of one notification with one key, which needs no task of its own
                 ((place, group),) = groups.items()
@@ -174,7 +179,7 @@ class Relaying:
     async def to(
         self, roster: Roster, owner: str, plane: str, arcs: Ranges, parts: Sequence[Part], principal: str | None
     ) -> None:
-        frames = [frame_of(each.notification) for each in parts]
+        frames = [frame_of(each) for each in {id(part.notification): part.notification for part in parts}.values()]
         if owner == self._circle.me:
             await self._circle.same(number_of(roster), ready=True)
             await self._publishing.take(ring_door(self._circle.me, plane, arcs=arcs), framed(frames), principal)
@@ -208,8 +213,12 @@ def shares_of(roster: Roster, part: Part) -> Iterator[tuple[str, Ranges, Part]]:
 
 
 def _by_owner(roster: Roster, parts: Iterable[Part]) -> dict[tuple[str, str, Ranges], list[Part]]:
+    """What is all at one node is taken there as one, which is known again whatever node it is published at next."""
     groups: dict[tuple[str, str, Ranges], list[Part]] = {}
-    for part in parts:
-        for name, arcs, share in shares_of(roster, part):
-            groups.setdefault((name, part.plane, arcs), []).append(share)
+    for _, of_one in groupby(parts, lambda part: id(part.notification)):
+        shares = [share for part in of_one for share in shares_of(roster, part)]
+        is_whole = len({name for name, _, _ in shares}) == 1 and len(shares) == shares[0][2].whole
+        for name, arcs, share in shares:
+            place = (name, EVERY_PLANE, ()) if is_whole else (name, share.plane, arcs)
+            groups.setdefault(place, []).append(share)
     return groups
