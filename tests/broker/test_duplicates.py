@@ -49,7 +49,7 @@ async def test_the_window_is_bounded_by_number_and_age() -> None:
 
 
 def passed(only: tuple[str, ...] = ("s",), moved: str = "") -> list[object]:
-    way = Way("b", Node("a"), 1, (), EVERY_PLANE, only, moved)
+    way = Way("b", Node("a"), 1, (), EVERY_PLANE, only, moved=moved)
     return list(keys_of_passed(msgspec.structs.replace(notification("1", "urn:p"), way=way), None, "point"))
 
 

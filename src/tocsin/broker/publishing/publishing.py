@@ -104,7 +104,7 @@ def keys_of_passed(notification: Notification, principal: str | None, pull_point
     publisher called it; but into a pull point it comes once by each subscription that feeds it. What was moved is
     known by its move, and then stands for what comes by itself."""
     way, name = notification.way, f"{notification.cause} {notification.id}"
-    to = f" {way.plane} {' '.join(way.only)}" if way is not None and way.plane else ""
+    to = f" {way.plane} {' '.join(way.only)}{way.arcs or ''}" if way is not None and way.plane else ""
     if way is not None and way.moved:
         yield None, "", f"{name}{to} {way.moved}", -1
     yield None, "", f"{name}{to}", -1

@@ -30,6 +30,7 @@ class Relay(Struct, frozen=True, tag="r", array_like=True):
     principal: str | None
     plane: str
     frames: bytes
+    arcs: tuple[tuple[int, int], ...] = ()  # of those that lie at keys of several: for which it is
 
 
 class Change(Struct, frozen=True, tag="c", array_like=True):
