@@ -168,7 +168,8 @@ class RingSettings(Struct, frozen=True):
     What is acknowledged is at so many `replicas`, no two at one `site`. Nodes hear of each other every `beat`; who
     reaches no majority for the time of a `lease` acknowledges nothing, and who is not heard of for a `silence` is put
     out. With a `max_latency` notifications of one topic wait so long at most for others that go to the same node; what
-    is known of a topic is forgotten when it was `idle` so long."""
+    is known of a topic is forgotten when it was `idle` so long. Every `balance` it is looked whether one node has more
+    than twice the mean to do."""
 
     port: Annotated[int | None, optional(whole(0, 65535))] = None
     advertise: Annotated[str | None, optional(HOST)] = None
@@ -181,6 +182,7 @@ class RingSettings(Struct, frozen=True):
     silence: Duration = 8.0
     max_latency: Annotated[float | None, optional(DURATION)] = None
     idle: Duration = 60.0
+    balance: Annotated[float | None, optional(DURATION)] = 60.0
 
 
 class PipelineSettings(Struct, frozen=True):
@@ -194,9 +196,9 @@ class PipelineSettings(Struct, frozen=True):
 
 class Worker(Struct, frozen=True):
     """One of several nodes behind one port, that were started as one: said by who starts them, and no setting. `home`
-    is the data directory of the first, whose users are those of all; `first` its name. `name` is for one
-    that has none yet. They prove themselves to each other by the `key`, if there is no other. One that is `leaving`
-    gives the rest what it has."""
+    is the data directory of the first, whose users are those of all; `first` its name. `name` is for one that has none
+    yet, and `place` where on the circle it then begins, if the ring does not say. They prove themselves to each other
+    by the `key`, if there is no other. One that is `leaving` gives the rest what it has."""
 
     number: int
     home: Path
@@ -204,6 +206,7 @@ class Worker(Struct, frozen=True):
     first: str = ""
     key: str = ""
     leaving: bool = False
+    place: int | None = None
 
 
 class Settings(Struct, frozen=True):

@@ -127,7 +127,8 @@ class Relaying:
         if circle.is_alone or notifications[0].addressee:
             return None
         parts = [part for each in notifications for part in self._parts(each)]
-        if len(notifications) == 1 and circle.is_ready and self._are_mine(parts):
+        is_here = len(notifications) == 1 and circle.is_ready and not circle.is_moving
+        if is_here and self._are_mine(parts):
             circle.must_act()
             return None
         return parts
