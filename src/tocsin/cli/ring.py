@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 application = typer.Typer(invoke_without_command=True)
 ALONE = "this node is a ring of one: it has all of it; `tocsin serve --join HOST:PORT` starts another beside it"
-NAMES = ("node", "doors", "share", "subscriptions", "accepted", "passed on", "delivered", "copies at", "")
+NAMES = ("node", "doors", "share", "subscriptions", "accepted", "passed on", "left", "delivered", "copies at", "")
 
 
 @asking(application.callback, "tocsin ring")
@@ -23,7 +23,7 @@ async def ring(client: "Client") -> Output:
     """The nodes of a ring: which part each has, how much lies on it, and where copies of that are."""
     found = await client.ring.get()
     rows = [_row(each, found.node) for each in found.members]
-    drawn = table(NAMES, rows, right=(2, 3, 4, 5, 6))
+    drawn = table(NAMES, rows, right=(2, 3, 4, 5, 6, 7))
     lines = [(Text(row[0]), Text(_line(row))) for row in rows]
     return Output(found, lambda: show_list(drawn, lines), *_words(found))
 
@@ -39,16 +39,16 @@ async def remove(
 
 
 def _row(each: MemberDocument, here: str) -> tuple[str, ...]:
-    counts = (each.subscriptions, each.accepted, each.relayed, each.delivered)
+    counts = (each.subscriptions, each.accepted, each.relayed, each.left, each.delivered)
     told = ("" if count is None else f"{count:,}" for count in counts)
     state = each.trouble or ("" if each.ready else "fetches its part") or ("this one" if each.node == here else "")
     return each.node, each.url or "none", f"{each.share:.1%}", *told, ", ".join(each.keepers or ()), state
 
 
 def _line(row: tuple[str, ...]) -> str:
-    _, doors, share, subscriptions, accepted, relayed, delivered, copies, state = row
+    _, doors, share, subscriptions, accepted, relayed, left, delivered, copies, state = row
     said = f"doors {doors}; {share} of the circle; {subscriptions} subscriptions; {accepted} accepted, {relayed} passed"
-    return f"{said} on, {delivered} delivered; copies at {copies or 'none'}{'; ' if state else ''}{state}"
+    return f"{said} on, {left} left, {delivered} delivered; copies at {copies or 'none'}{'; ' if state else ''}{state}"
 
 
 def _words(found: RingDocument) -> Iterator[str]:

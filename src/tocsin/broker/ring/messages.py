@@ -10,6 +10,7 @@ from tocsin.model.declarations import Declaration
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.subscription import Subscription
+from tocsin.routing.ring import relay_messages
 from tocsin.semantics.interest.changes import Change as WorldChange
 from tocsin.semantics.interest.changes import Changing
 from tocsin.store.machines import Piece
@@ -24,12 +25,24 @@ class Machine(Struct, frozen=True, tag="m", array_like=True):
 
 
 class Relay(Struct, frozen=True, tag="r", array_like=True):
-    """Notifications for the one who has their keys, in frames; `plane` says for which subscriptions alone."""
+    """Notifications for the one who has their keys, in frames; `plane` says for which subscriptions alone. Where it is
+    asked who wants such, that is what it is answered with."""
 
     number: int
     principal: str | None
     plane: str
     frames: bytes
+    questions: tuple[relay_messages.Question, ...] = ()
+
+
+class Demanded(Struct, frozen=True, tag="rd", array_like=True):
+    """To one that asked who wants something: somebody does by now, or nobody any more."""
+
+    what: relay_messages.Tell | relay_messages.Unwanted
+
+
+class Begun(Struct, frozen=True, tag="rb", array_like=True):
+    """Whatever I said that nobody wants, before I was started: I know nothing of it."""
 
 
 class Change(Struct, frozen=True, tag="c", array_like=True):
@@ -381,8 +394,8 @@ class Load(Struct, frozen=True, tag="l", array_like=True):
 
 
 class Loaded(Struct, frozen=True, array_like=True):
-    """Where it is reached, subscriptions that stand there, and what was taken, relayed and sent since it began;
-    `keepers` have copies of its log."""
+    """Where it is reached, subscriptions that stand there, and what was taken, relayed and sent since it began, and
+    `left` as nobody wanted it; `keepers` have copies of its log."""
 
     url: str
     subscriptions: int
@@ -391,11 +404,14 @@ class Loaded(Struct, frozen=True, array_like=True):
     delivered: int
     keepers: tuple[str, ...] = ()
     ready: bool = True
+    left: int = 0
 
 
 Request = (
     Machine
     | Relay
+    | Demanded
+    | Begun
     | Change
     | Put
     | Gather

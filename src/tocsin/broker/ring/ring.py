@@ -25,6 +25,7 @@ from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
 from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.demanding import Demanding
 from tocsin.broker.ring.elsewhere import Elsewhere
 from tocsin.broker.ring.forwarding import Forwarding
 from tocsin.broker.ring.gathering import Gathering
@@ -136,10 +137,12 @@ class Ring:
         self.membership = Membership(self._me, pace, store, asking, steady, report, self._reported)
         self.elsewhere, self.forwarding = Elsewhere(circle, asking), Forwarding(circle, asking)
         expect, known_now = means.mailboxes.expect, lambda: declarations.known
-        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect)
+        leaves = means.settings.relay == "on-demand"
+        self.demanding = demanding = Demanding(circle, asking, standing.by_id.values(), steady, leaves=leaves)
+        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect, demanding.settled)
         longest, idle = means.settings.max_latency, means.settings.idle
         gathering = None if longest is None else Gathering(longest, idle)
-        self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
+        self.relaying = Relaying(circle, asking, self.placing, publishing, demanding, gathering)
         self.harvesting = Harvesting(circle, asking, self.relaying, publishing, means.harvests, means.replying, now)
         self.copies = Copies(
             circle,
@@ -200,6 +203,7 @@ class Ring:
             self.membership,
             self.placing,
             self.relaying,
+            demanding,
             self.harvesting,
             self._replicas,
             self._settling,
@@ -243,6 +247,7 @@ class Ring:
             self._sweep(),
             self._share_users(),
             self.view_copies.run(),
+            self.demanding.begin(),
         )
         self._tasks = [asyncio.create_task(each) for each in works]
 
@@ -278,6 +283,7 @@ class Ring:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._posts, return_exceptions=True)
         await self._settling.close()
+        await self.demanding.close()
         await self.copies.close()
         if self.sharing is not None:
             await self.sharing.close()
@@ -289,6 +295,7 @@ class Ring:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self._settling.sweep()
+            self.demanding.collect()
 
     async def _share_users(self) -> None:
         while True:
@@ -470,8 +477,8 @@ class Ring:
         count = sum(is_of_ring(each) for each in self._means.standing.by_id.values())
         keepers = tuple(self.copies.keepers())
         url = self._means.base_url if self._means.settings.role == "broker" else ""
-        relayed = self.relaying.relayed
-        return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready)
+        relayed, left = self.relaying.relayed, self.relaying.left
+        return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready, left)
 
 
 def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:

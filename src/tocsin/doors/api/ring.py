@@ -42,6 +42,7 @@ def _document(seat: Seat) -> MemberDocument:
         load.subscriptions,
         load.accepted,
         load.relayed,
+        load.left,
         load.delivered,
         [*load.keepers],
         load.ready,
