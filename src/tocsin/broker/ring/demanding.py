@@ -131,16 +131,20 @@ class Demanding:
 
     async def begin(self) -> None:
         """All others forget what this node promised before it was started; who does not answer, with the lease."""
+        told = set[str]()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._kept):
-                told = set[str]()
-                while not self._circle.is_in or not told.issuperset(each.name for each in self._circle.others()):
-                    others = self._circle.others() if self._circle.is_in else ()
-                    left = [each for each in others if each.name not in told]
-                    answers = await asyncio.gather(*(self._said(each, Begun()) for each in left))
-                    told.update(each.name for each, is_done in zip(left, answers, strict=True) if is_done)
+                while not await self._have_forgotten(told):  # noqa: ASYNC110 - others must be asked again
                     await asyncio.sleep(PAUSE)
         self._begun.set()
+
+    async def _have_forgotten(self, told: set[str]) -> bool:
+        if not self._circle.is_in:
+            return False
+        left = [each for each in self._circle.others() if each.name not in told]
+        answers = await asyncio.gather(*(self._said(each, Begun()) for each in left))
+        told.update(each.name for each, is_done in zip(left, answers, strict=True) if is_done)
+        return told.issuperset(each.name for each in self._circle.others())
 
     def collect(self) -> None:
         now = self._now()
