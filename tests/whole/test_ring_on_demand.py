@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, until
 from tests.whole.conftest import Start
-from tests.whole.ring_workload import PLACES, declare, publish_all, subscribe_all, told
+from tests.whole.ring_workload import PLACES, declare, events, publish_all, subscribe_all, told
 from tests.whole.rings import Lines, ProcessRing
 from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
@@ -264,6 +264,16 @@ async def test_a_node_is_cut_off_meanwhile(ring: ProcessRing, http: HttpClient, 
         await ring.settled()
 
 
+async def _make_known(http: HttpClient, ring: ProcessRing) -> None:
+    """That nobody wants anything, wherever it is published."""
+    for event in events(1, 100):
+        for node in ring.each:
+            unnamed = [each for each in event.headers if each[0] != "ce-id"]
+            headers = (("ce-id", f"known-{event.id}-{node.port}"), *unnamed)
+            assert (await http.request("POST", f"{node.url}/events", headers, event.body)).status in (202, 204)
+    assert sum([(await _seat(ring, each))["left"] for each in ring.each]) > 100
+
+
 @pytest.mark.long
 async def test_a_ring_on_demand_tells_just_what_one_broker_tells(
     ring: ProcessRing, http: HttpClient, start: Start, tmp_path: Path
@@ -273,7 +283,7 @@ async def test_a_ring_on_demand_tells_just_what_one_broker_tells(
         await ring.grow(4)
         await declare(http, alone)
         await declare(http, ring.at(1))
-        await publish_all(http, ring.each, seed=2, many=120)  # so that much is known to be wanted by nobody
+        await _make_known(http, ring)
         await subscribe_all(http, [alone], one, 1, 70)
         await subscribe_all(http, ring.each, all_of_them, 1, 70)
         await asyncio.gather(publish_all(http, [alone], 1, 300), publish_all(http, ring.each, 1, 300))
