@@ -97,6 +97,11 @@ class Circle:
             self._ready_for = max(self._ready_for, number)
             self._changed.notify_all()
 
+    def put_out(self) -> None:
+        """What this node had is others'. It may act again as soon as it is let in, which can be a moment before it goes
+        by the roster of then: until it does, it is ready for nothing."""
+        self._ready_for = -1
+
     async def close(self) -> None:
         self.closing = True
         async with self._changed:

@@ -20,6 +20,7 @@ from tocsin.routing.ring.roster import Member, Roster
 
 MOST_BYTES = 1 << 20  # in one request, unless one alone has more
 MOST_OPEN = 4  # requests to one node
+Answers = tuple[Answered, ...]
 
 
 class Part(NamedTuple):
@@ -91,7 +92,7 @@ class _Lane:
         try:
             questions = tuple(group.questions)
             relay = Relay(group.number, group.principal, group.plane, framed(group.frames), questions)
-            self._answered(await self._asking.ask(self._to, relay, tuple[Answered, ...]))
+            self._answered(await self._asking.ask(self._to, relay, Answers))
             group.done.set_result(None)
         except BaseException as problem:
             group.done.set_exception(problem)
@@ -139,7 +140,7 @@ class Relaying:
             await asyncio.gather(*turns)
         await self._spread(parts, principal)
 
-    async def take(self, by: str, asked: Relay) -> tuple[Answered, ...]:
+    async def take(self, by: str, asked: Relay) -> Answers:
         """From another node, for what belongs here; who wants such, if that is asked."""
         await self._circle.same(asked.number, ready=True)
         await self._publishing.take(ring_door(by, asked.plane), asked.frames, asked.principal)

@@ -314,6 +314,8 @@ class Ring:
                 self._settling.chosen(roster)
             case said.PutOut(roster):
                 self._means.report("this node was put out of its ring, where it was not heard of; it enters again")
+                self.circle.put_out()
+                self.demanding.forget()
                 self._tasks.append(asyncio.create_task(self._enter_again(roster)))
             case said.Departed():
                 self._departed.set()
