@@ -5,10 +5,10 @@ import asyncio
 import msgspec
 from tests.broker.records import accepted
 
-from tocsin.broker.publishing.publishing import REMEMBERED_SECONDS, Duplicates, key_of
+from tocsin.broker.publishing.publishing import REMEMBERED_SECONDS, Duplicates, key_of, keys_of_passed
 from tocsin.flow.flow import normalise
-from tocsin.model.identity import Instant, MessageId, after
-from tocsin.model.notification import Notification, Payload
+from tocsin.model.identity import Instant, MessageId, Node, after
+from tocsin.model.notification import EVERY_PLANE, Notification, Payload, Way
 
 
 def notification(name: str, producer: str = "", data: bytes = b"x") -> Notification:
@@ -46,3 +46,15 @@ async def test_the_window_is_bounded_by_number_and_age() -> None:
     assert window.first((None, "p", "1", 0), Instant(1)) is None
     assert window.first((None, "p", "3", 0), Instant(1)) is stored
     assert window.first((None, "p", "3", 0), after(Instant(1), REMEMBERED_SECONDS)) is None
+
+
+def passed(only: tuple[str, ...] = ("s",), moved: str = "") -> list[object]:
+    way = Way("b", Node("a"), 1, (), EVERY_PLANE, only, moved=moved)
+    return list(keys_of_passed(msgspec.structs.replace(notification("1", "urn:p"), way=way), None, "point"))
+
+
+def test_what_was_moved_is_known_by_its_move_and_stands_for_what_comes_by_itself() -> None:
+    alone, once, again = passed(), passed(moved="1/b"), passed(moved="2/b")
+    assert once[0] not in alone and once[0] not in again and again[0] not in once
+    assert once[1:] == again[1:] == alone
+    assert passed(("t",), "1/b")[0] != once[0]

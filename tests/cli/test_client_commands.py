@@ -172,6 +172,18 @@ def test_what_was_published_before_is_fetched_from_the_log(broker: str, alert: s
 
 
 @pytest.mark.broker
+def test_a_message_may_be_about_several_content_topics_and_spans(broker: str, alert: str) -> None:
+    tocsin("spaces", "declare", "weather", "place:string", "temperature:number:-50..60", "--broker", broker)
+    at = ("publish", alert, "--broker", broker)
+    tocsin(*at, "--id", "urn:both", "--content-topic", "weather:*,NJ/29", "--content-topic", "weather:Troy,NY/40..50")
+    tocsin(*at, "--id", "urn:other", "--content-topic", "weather:*,NJ/<28")
+    said = tocsin("pull", "--from", "0", "--wait", "20s", "--json", "--box", "weather:*/>28", "--broker", broker)
+    assert [each["id"] for each in json.loads(said.stdout)["items"]] == ["urn:both"]
+    wrong = tocsin(*at, "--content-topic", "weather:*,NJ/50..20", check=False)
+    assert "temperature has its smaller end first" in wrong.stderr
+
+
+@pytest.mark.broker
 def test_who_one_is(tmp_path: Path, alert: str) -> None:
     data, password, token = tmp_path / "data", tmp_path / "password", tmp_path / "token"
     known(data, "ann", Right("publish"))

@@ -184,6 +184,16 @@ JSON = st.sampled_from(
 PAYLOADS = XML.map(lambda text: Payload("application/xml", text.encode())) | JSON.map(
     lambda text: Payload("application/json", text.encode())
 )
+CONTENT_TOPICS = [
+    "",
+    "weather:Piscataway,NJ/3/rain",
+    "weather:X/12/clear",
+    "other:1",
+    "weather:*,NY/<0/*",
+    "weather:P*/10..30/rain",
+    "weather:*/*/clear",
+    "weather:X/3/rain || weather:Piscataway,NJ/5..9/snow || other:1",
+]
 NOTIFICATIONS = st.builds(
     lambda topic, payload, kind, producer, point, priority, flag, dialect: Notification(
         MessageId("m"),
@@ -202,7 +212,7 @@ NOTIFICATIONS = st.builds(
     PAYLOADS,
     st.sampled_from([None, QName("urn:a", "flood"), "org.quake", "other"]),
     st.sampled_from(["http://p/1", "http://p/2", "urn:x"]),
-    st.sampled_from(["", "weather:Piscataway,NJ/3/rain", "weather:X/12/clear", "other:1"]),
+    st.sampled_from(CONTENT_TOPICS),
     st.sampled_from(["", "3", "4", "5", "x"]),
     st.sampled_from(["", "true", "TRUE", "false", "3", "x"]),
     st.sampled_from(["raw", "cloudevents"]),

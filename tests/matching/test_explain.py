@@ -160,6 +160,13 @@ HOT = InBox("weather", (Like("", ",NJ"), Interval(25.0, low_open=True), WHOLE))
         (HOT, "weather:A5", "its content topic weather:A5 is no point of weather"),
         (HOT, "", "it has no content topic"),
         (InBox("none", ()), "weather:A5", "no space none is declared"),
+        (HOT, "weather:*,NJ/10..20/*", "temperature >25: temperature is 10..20, not >25"),
+        (HOT, "traffic:A5/1 || tides:3", "its content topic is in the space traffic and tides"),
+        (
+            HOT,
+            "weather:*,NJ/10..20/* || weather:B*a/30/*",
+            "none of its 2 content topics in weather is; of the first, temperature >25: temperature is 10..20, not >25",
+        ),
         (
             InBox("weather", (WHOLE, WHOLE, Interval(high=0.0))),
             "weather:A/1/1970-01-02T00:00:00Z",
@@ -170,6 +177,11 @@ HOT = InBox("weather", (Like("", ",NJ"), Interval(25.0, low_open=True), WHOLE))
 def test_the_side_of_a_box_that_fails(asked: InBox, content_topic: str, words: str) -> None:
     notification = said(contenttopic=content_topic) if content_topic else said()
     assert why(asked, notification) == (False, words)
+
+
+@pytest.mark.parametrize("content_topic", ["weather:New*/20..30/*", "weather:Boston,MA/9/* || weather:*/30/*"])
+def test_a_span_that_meets_a_box_is_told(content_topic: str) -> None:
+    assert why(HOT, said(contenttopic=content_topic)) == (True, "all of these hold")
 
 
 def xpath(text: str, **more: Any) -> Content:

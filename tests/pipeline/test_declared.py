@@ -93,7 +93,9 @@ def record_everything(recorder: "Recorder", steps: int, seed: int) -> None:
             recorder.declare(what)
             known.declare(what)
         else:
-            recorder.cloud_event("a", contenttopic=f"numbers:{chance.randrange(9)}")
+            one, other = chance.randrange(9), chance.randrange(9)
+            said = (f"numbers:{one}", f"numbers:<={one}", f"numbers:{one} || numbers:{other}..9")
+            recorder.cloud_event("a", contenttopic=chance.choice(said))
     recorder.save()
 
 

@@ -34,6 +34,7 @@ class Doing(Struct, frozen=True):
     ended: list[str]
     taken: list[str]
     done: list[str]
+    passed: list[str]
     outgoing: list[str]
     expire: int | None
     sent: int
@@ -45,6 +46,7 @@ DOINGS = st.builds(
     st.lists(st.sampled_from(MACHINES), max_size=1),
     st.lists(st.sampled_from(IDS), max_size=2, unique=True),
     st.lists(st.sampled_from(IDS), max_size=2, unique=True),
+    st.lists(st.sampled_from(IDS), max_size=1, unique=True),
     st.lists(st.sampled_from(IDS), max_size=2, unique=True),
     st.none() | st.integers(0, 12),
     st.integers(0, 3),
@@ -70,6 +72,7 @@ def turn(asked: Doing, now: int, names: Iterator[int]) -> Writing:
         list(asked.ended),
         [at[name] for name in asked.taken],
         [at[name] for name in asked.done],
+        [at[name] for name in asked.passed],
         [Outgoing("p", "letters", f"{name}-{next(names)}", "b", Instant(now), b"!") for name in asked.outgoing],
         now=Instant(now),
         expire=None if asked.expire is None else Instant(asked.expire),

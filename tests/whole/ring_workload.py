@@ -66,8 +66,7 @@ def events(seed: int, many: int) -> Iterator[Event]:
         headers = [("ce-specversion", "1.0"), ("ce-id", f"e{number}"), ("ce-source", "/w"), ("ce-type", "w")]
         headers += [("ce-subject", topic), ("ce-topic", topic)]
         if number % 3 == 0:
-            point = f"{random.choice(PLACES)}/{random.randrange(0, 100)}/{random.randrange(-50, 60)}"
-            headers.append(("ce-contenttopic", f"weather:{point}"))
+            headers.append(("ce-contenttopic", _content_topic(number // 3, random)))
         if number % 5 == 4:
             kind = random.choice(KINDS)
             body = f"{PREFIXES} _:H a :Selling ; :target [ a :{kind} ] .".encode()
@@ -76,6 +75,14 @@ def events(seed: int, many: int) -> Iterator[Event]:
             body = f"<r><v>{random.randrange(100)}</v><k>k{random.randrange(5)}</k></r>".encode()
             headers.append(("Content-Type", "application/xml"))
         yield Event(f"e{number}", tuple(headers), body)
+
+
+def _content_topic(number: int, random: Random) -> str:
+    """A point; or a span, or several, which lie at many nodes."""
+    point = f"weather:{random.choice(PLACES)}/{random.randrange(0, 100)}/{random.randrange(-50, 60)}"
+    place, low = random.choice(PLACES), random.randrange(0, 90)
+    spans = (f"weather:*,{place[-2:]}/{low}..{low + 9}/*", f"weather:{place[:3]}*/*/<{low - 40}", "weather:*/50/*")
+    return (point, spans[number % 3], point, f"{point} || {spans[number % 3]} || weather:{place}/{low}/7")[number % 4]
 
 
 async def subscribe_all(http: HttpClient, nodes: list[BrokerProcess], sink: Sink, seed: int, many: int) -> None:

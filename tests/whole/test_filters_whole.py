@@ -101,6 +101,28 @@ async def test_content_topics(broker: BrokerProcess, sink: Sink, http: HttpClien
             await client.subscribe(sink.url(space), box=f"{space}:*")
 
 
+@pytest.mark.parametrize("dialect", ["wsn-1.3", "wse-2004-08", "cloudevents"])
+async def test_spans_and_several(broker: BrokerProcess, sink: Sink, http: HttpClient, dialect: str) -> None:
+    space = f"w{uuid4().hex}"
+    assert (await call(http, "PUT", f"{broker.url}/api/spaces/{space}", SPACE)).status in (200, 201, 204)
+    async with Client(broker.url, dialect) as client:
+        lease = await client.subscribe(sink.url(space), box=f"{space}:*,NJ/>25")
+        said = [f"{space}:*,NY/*", f"{space}:Pis*/20..30", f"{space}:*/<25", [f"{space}:Troy,NY/29", f"{space}:*,NJ/*"]]
+        said.append([f"{space}:Newark,NJ/26", f"{space}:Newark,NJ/27"])
+        for number, content_topic in enumerate(said):
+            await client.publish(b"<x/>", content_topic=content_topic, message_id=f"urn:{space}:{number}")
+        await wait_until(lambda: len(heard(sink, space)) >= 3, "those that meet the box")
+        assert heard(sink, space) == [f"urn:{space}:{number}" for number in (1, 3, 4)]
+        told = [each.attribute("contenttopic") for each in sink.notifications(space)]
+        assert told[:2] == [f"{space}:Pis*/20..30", f"{space}:Troy,NY/29 || {space}:*,NJ/*"]
+        await client.unsubscribe(lease)
+        for wrong, why in {"*/30..20": "smaller end first", "*/1/2": "no such dimension", "*/x": "is a number"}.items():
+            with pytest.raises(ClientError, match=why):
+                await client.publish(b"<x/>", content_topic=[f"{space}:A/1", f"{space}:{wrong}"])
+        with pytest.raises(ClientError, match="no information space 'nowhere'"):
+            await client.publish(b"<x/>", content_topic=f"{space}:A/1 || nowhere:1")
+
+
 @pytest.mark.parametrize("dialect", ["wsn-1.3", "onvif", "cloudevents"])
 async def test_pull_points_take_them_too(broker: BrokerProcess, dialect: str) -> None:
     stem = f"t{uuid4().hex}"

@@ -12,7 +12,7 @@ from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, 
 from tests.whole.conftest import Start
 from tests.whole.ring_workload import declare, publish_all, subscribe_all, told
 from tests.whole.rings import Lines, ProcessRing
-from tests.whole.shell import BrokerProcess, document, wait_until
+from tests.whole.shell import BrokerProcess, accepted, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import message, notify
 
@@ -212,6 +212,32 @@ async def test_two_nodes_are_cut_off_and_let_back(
         await wait_until(lambda: len(publishers.acknowledged) > before + 40, "all of them go on")
         publishers.stop()
     await _told(sink, publishers, topics)
+
+
+@pytest.mark.long
+async def test_what_only_a_node_that_is_put_out_has_is_not_acknowledged_and_taken_when_it_comes_again(
+    ring: ProcessRing, lines: Lines, http: HttpClient, sink: Sink
+) -> None:
+    """It is on the disk of a node that is cut off, waits there for copies, and is not its own when it is back."""
+    for _ in range(3):
+        await ring.begin_behind(lines)
+    await ring.settled()
+    last = ring.nodes[2]
+    topic = await ring.topic_at(last)
+    await subscribe(http, ring.at(0), sink.url("x"), topic)
+    said = notify(message('<n xmlns="">7</n>', topic), message_id="urn:only:7")
+    lines.cut([await ring.name_of(last)])
+    waiting = asyncio.create_task(http.request("POST", f"{last.url}/broker", *said))
+    await wait_until(lambda: any(b"urn:only:7" in each.body for each in accepted(last.data)), "it is on disk")
+    await ring.settled([0, 1])
+    lines.cut()
+    assert (await waiting).status >= 500
+    await ring.settled()
+    before = len(numbers(sink, "x"))  # it may have been told, though nobody was promised that
+    for _ in range(2):
+        answer = await http.request("POST", f"{last.url}/broker", *said)
+        assert answer.status == 202, answer
+    await wait_until(lambda: len(numbers(sink, "x")) == before + 1, "it is told")
 
 
 @pytest.mark.long

@@ -91,3 +91,25 @@ async def test_what_waits_goes_to_a_new_home(ring: ProcessRing, http: HttpClient
     await publish(http, ring.at(4), "move0", 1000)
     for name in names:
         assert await pull_all(http, ring, name, {"urn:move0:1000"})
+
+
+@pytest.mark.long
+async def test_what_waits_comes_back_to_where_it_was(ring: ProcessRing, http: HttpClient) -> None:
+    """A node had it, another came to have it, and went: the first takes it again, though it knows it."""
+    await ring.grow(2)
+    names = [await create(http, ring.at(each).url) for each in range(8)]
+    wanted = {f"urn:back{number}:{number}" for number in range(MANY)}
+    for number in range(MANY):
+        await publish(http, ring.at(number), f"back{number}", number)
+    for name in names:
+        await until(lambda name=name: waiting(http, ring.at(0).url, name), lambda count: count == MANY)  # type: ignore[misc]
+    await ring.begin()
+    await ring.settled()
+    assert 2 in [await home_of(ring, name) for name in names]
+    for name in names:
+        await until(lambda name=name: waiting(http, ring.at(0).url, name), lambda count: count == MANY)  # type: ignore[misc]
+    ring.kill(2)
+    await ring.settled()
+    for name in names:
+        found = await pull_all(http, ring, name, wanted)
+        assert sorted(each["event"]["id"] for each in found) == sorted(wanted)

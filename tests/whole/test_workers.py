@@ -53,38 +53,64 @@ async def test_two_are_one_broker_behind_one_port(workers: Crew, sink: Sink) -> 
     await workers.gone()
 
 
+class Publishers:
+    """Three that publish one after the other, at whichever worker, until they are stopped."""
+
+    def __init__(self, workers: Crew) -> None:
+        self._workers, self._is_over = workers, asyncio.Event()
+        self.acknowledged: list[int] = []
+
+    async def some(self, many: int = 40) -> None:
+        wanted = len(self.acknowledged) + many
+        await wait_until(lambda: len(self.acknowledged) > wanted, f"{many} more are published")
+
+    async def _publish(self, number: int) -> None:
+        while not self._is_over.is_set():
+            said = notify(message(f'<n xmlns="">{number}</n>', f"t{number % 20}"), message_id=f"urn:{number}")
+            answer = await self._workers.caller.request("POST", f"{self._workers.up.url}/broker", *said)
+            if answer.status == 202:
+                self.acknowledged.append(number)
+            number += 3
+
+    async def __aenter__(self) -> "Publishers":
+        self._tasks = [asyncio.create_task(self._publish(first)) for first in range(3)]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._is_over.set()
+        await asyncio.gather(*self._tasks)
+
+
 async def test_a_worker_that_dies_is_started_again_on_its_own_data(workers: Crew, sink: Sink) -> None:
     broker = workers.start(2)
     await subscribe(workers.caller, broker, sink.url("all"), "*//.")
-    acknowledged, random = list[int](), Random(1)
-    is_over = asyncio.Event()
-
-    async def publisher(first: int) -> None:
-        number = first
-        while not is_over.is_set():
-            said = notify(message(f'<n xmlns="">{number}</n>', f"t{number % 20}"), message_id=f"urn:{number}")
-            answer = await workers.caller.request("POST", f"{broker.url}/broker", *said)
-            if answer.status == 202:
-                acknowledged.append(number)
-            number += 3
-
-    async with asyncio.TaskGroup() as group:
-        for first in range(3):
-            group.create_task(publisher(first))
-        before = workers.pids()
-        await wait_until(lambda: len(acknowledged) > 40, "some are published")
-        victim = random.choice([*before])
+    before, victim = workers.pids(), Random(1).choice([0, 1])
+    async with Publishers(workers) as publishers:
+        await publishers.some()
         os.kill(before[victim], signal.SIGKILL)
         await wait_until(lambda: workers.pids().get(victim) not in (None, before[victim]), "it is started again")
         await workers.members(2)
-        after = len(acknowledged)
-        await wait_until(lambda: len(acknowledged) > after + 40, "more are published")
-        is_over.set()
-    await wait_until(lambda: {*acknowledged} <= {*numbers(sink, "all")}, "all that was acknowledged is told")
+        await publishers.some()
+    await wait_until(lambda: {*publishers.acknowledged} <= {*numbers(sink, "all")}, "all that was acknowledged is told")
     assert len(numbers(sink, "all")) - len({*numbers(sink, "all")}) <= 20  # those that were on their way
     assert f"worker {victim}: it was ended by SIGKILL; it is started again" in broker.said()
     assert broker.stop() == 0
     await workers.gone()
+
+
+@pytest.mark.long
+async def test_one_that_leaves_is_not_noticed(workers: Crew, sink: Sink) -> None:
+    broker = workers.start(3)
+    await subscribe(workers.caller, broker, sink.url("all"), "*//.")
+    assert broker.stop() == 0
+    broker = workers.start(1)
+    async with Publishers(workers) as publishers:
+        await wait_until(lambda: folders(workers) == set(), "the others have left", 240)
+        await publishers.some()
+    await wait_until(lambda: {*publishers.acknowledged} <= {*numbers(sink, "all")}, "all that was acknowledged is told")
+    assert sorted({*numbers(sink, "all")}) == sorted(numbers(sink, "all"))
+    assert "has left, and the others have what it had" in broker.said()
+    assert "put out" not in broker.said()
 
 
 PATIENT = {"delivery-attempts": "1000000"}
@@ -104,7 +130,7 @@ async def test_the_whole_is_started_again_with_another_number(
     for turn, many in enumerate(counts):
         if turn:
             broker = workers.start(many, **PATIENT)
-            await wait_until(lambda many=many: folders(workers) == {*range(1, many)}, f"there are {many}", 90)  # type: ignore[misc]
+            await wait_until(lambda many=many: folders(workers) == {*range(1, many)}, f"there are {many}", 240)  # type: ignore[misc]
         await workers.members(many)
         for each, topic in enumerate(topics):
             await publish(workers.caller, broker, topic, turn * 100 + each)
@@ -140,7 +166,7 @@ async def pull_point(workers: Crew) -> str:
 async def pulled(workers: Crew, point: str, many: int) -> list[int]:
     held: list[int] = []
     while len(held) < many:
-        page = await get(workers.caller, f"{workers.up.url}/api/pullpoints/{point}/messages?wait=30s")
+        page = await get(workers.caller, f"{workers.up.url}/api/pullpoints/{point}/messages?wait=10s")
         assert page["items"], sorted(held)
         held += [int(_NUMBER.findall(msgspec.json.encode(each["event"]))[0]) for each in page["items"]]
     return held
@@ -158,9 +184,11 @@ async def test_users_of_the_directory_are_those_of_each_worker(workers: Crew) ->
     async def all_answer(url: str, name: str) -> set[int]:
         return {await answers(url, name) for _ in range(CALLERS)}
 
-    shown = await workers.caller.request("GET", f"{broker.url}/api/ring", basic("desk"))
-    urls = [each["url"] for each in document(shown.body)["members"]]
-    assert len(urls) == 2
+    async def members() -> list[str]:
+        shown = await workers.caller.request("GET", f"{broker.url}/api/ring", basic("desk"))
+        return [each["url"] for each in document(shown.body)["members"]] if shown.status == 200 else []
+
+    urls = await until(members, lambda found: len(found) == 2)
     for url in urls:
         assert await all_answer(url, "desk") == {200}
         assert await all_answer(url, "late") == {401}
@@ -170,6 +198,7 @@ async def test_users_of_the_directory_are_those_of_each_worker(workers: Crew) ->
     assert broker.stop() == 0
 
 
+@pytest.mark.long
 async def test_nothing_is_left_when_who_started_them_is_killed(workers: Crew) -> None:
     broker = workers.start(2)
     assert {*workers.pids()} == {0, 1}
@@ -189,6 +218,7 @@ def test_a_port_that_is_taken_is_told_once_and_leaves_nothing(tmp_path: Path) ->
     assert done.stderr.count(f"cannot listen on 127.0.0.1:{port}") == 1
 
 
+@pytest.mark.long
 async def test_a_directory_that_is_in_use_is_told_once(workers: Crew, tmp_path: Path) -> None:
     broker = workers.start(2)
     for many in ("2", "1"):

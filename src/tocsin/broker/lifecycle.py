@@ -16,6 +16,7 @@ from tocsin.broker.kernels import warmed
 from tocsin.broker.node import Node
 from tocsin.broker.reply.harvests import FORGET_SECONDS as FORGET_REPLIES_SECONDS
 from tocsin.broker.ring.port import joined, open_port
+from tocsin.broker.ring.settling import own_since
 from tocsin.broker.settings import Settings
 from tocsin.broker.topics.topics import SAVE_SECONDS
 
@@ -87,7 +88,7 @@ def _start(node: Node, directory: Directory) -> None:
     if node.settings.delivery.mode == "direct" and isinstance(node.engine, EmbeddedEngine):
         ahead = Direct(node.journal.waiting, node.engine, node.settlement)
     unmatched = node.engine.matched_to if isinstance(node.engine, EmbeddedEngine) else node.engine.held_from()
-    recent = max(reader.start(), reader.end() - node.settings.limits.dedup_window)
+    recent = max(reader.start(), reader.end() - node.settings.limits.dedup_window, own_since(node.store))
     node.journal.start(
         reader,
         [

@@ -53,8 +53,13 @@ async def publish(
     ] = None,
     message_id: Annotated[str | None, typer.Option("--id", help="The message id; repeating it is harmless.")] = None,
     content_topic: Annotated[
-        str, typer.Option(metavar="SPACE:POINT", help="A point of an information space, e.g. weather:Troy,NY/29/48.9.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            metavar="SPACE:POINT",
+            help="A point of an information space, e.g. weather:Troy,NY/29/48.9, or a span, e.g. 'weather:*,NY/29/*'; "
+            "may be said again.",
+        ),
+    ] = None,
     *,
     replies: Replies,
     wait: Annotated[
@@ -82,7 +87,7 @@ async def publish(
         "producer": producer,
         "kind": kind,
         "message_id": message_id,
-        "content_topic": content_topic,
+        "content_topic": content_topic or "",
     }
     if replies.reply_type is None:
         name = await client.publish(payload, **said)

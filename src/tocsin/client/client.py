@@ -31,6 +31,7 @@ from tocsin.client.values import (
     Registration,
     Status,
     expires_text,
+    joined_topics,
     terms_of,
     topic_of,
     topic_of_space,
@@ -91,17 +92,18 @@ class AnyClient(Resources[Way]):
         producer: str = "",
         kind: QName | str | None = None,
         message_id: str | None = None,
-        content_topic: str = "",
+        content_topic: str | Sequence[str] = "",
         reply_type: str | None = None,
         reply_for: For = "",
     ) -> "str | ReplyView[Way]":
         """The id under which it was accepted, and is on disk; repeating it with that id is harmless.
 
-        `content_topic` is a point of an information space, such as weather:Piscataway,NJ/29/48.9; without a topic it
-        is about the topic named after that space. With `reply_type`, such as enum:yes,no or int:0..500, whoever gets it
+        `content_topic` is a point of an information space, such as weather:Piscataway,NJ/29/48.9, a span of it, such as
+        weather:*,NJ/29/48.9, or several of these; without a topic it is about the topic named after the first's space.
+        Whoever asks for any of them is told once. With `reply_type`, such as enum:yes,no or int:0..500, whoever gets it
         can reply, for the time that `reply_for` says: then the result is the view of the replies.
         """
-        asked = asked_of(reply_type, reply_for)
+        asked, content = asked_of(reply_type, reply_for), joined_topics(content_topic)
         notification = Notification(
             MessageId(message_id or f"urn:uuid:{uuid.uuid4()}"),
             requests.NOWHERE,
@@ -110,9 +112,9 @@ class AnyClient(Resources[Way]):
             "raw",
             "",
             producer,
-            topic_of(topic if topic != NO_TOPIC or not content_topic else topic_of_space(content_topic)),
+            topic_of(topic if topic != NO_TOPIC or not content else topic_of_space(content)),
             kind,
-            ((CONTENT_TOPIC, content_topic),) if content_topic else (),
+            ((CONTENT_TOPIC, content),) if content else (),
             Payload(media_type, payload),
         )
         answer = await self._binding.publish(notification, asked)

@@ -16,7 +16,7 @@ class Said(TypedDict, total=False):
     producer: str
     kind: QName | str | None
     message_id: str | None
-    content_topic: str
+    content_topic: str | Sequence[str]
 
 
 class AwaitedPublish(Protocol):

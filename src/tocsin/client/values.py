@@ -12,6 +12,7 @@ from tocsin.mediation.expressions import producer_word
 from tocsin.mediation.graph_forms import SYNTAXES
 from tocsin.mediation.topics import DIALECTS, space_topic
 from tocsin.model import names
+from tocsin.model.areas import BETWEEN
 from tocsin.model.identity import SECOND, Instant, Pairs
 from tocsin.model.names import NO_TOPIC, Topic
 from tocsin.model.refusal import Refusal
@@ -240,6 +241,11 @@ def topic_of(topic: Topic | str) -> Topic:
     if found is None:
         raise ClientError(f"{topic!r} is not a topic such as a/b or {{urn:x}}a/b")
     return found
+
+
+def joined_topics(content_topics: str | Sequence[str]) -> str:
+    """As a message says several of them."""
+    return content_topics if isinstance(content_topics, str) else f" {BETWEEN} ".join(content_topics)
 
 
 def topic_of_space(content_topic: str) -> Topic:

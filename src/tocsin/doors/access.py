@@ -5,7 +5,7 @@ import contextlib
 import ssl
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from tocsin.broker.node import Node
 from tocsin.broker.settings import Settings
@@ -60,10 +60,11 @@ def tls_context(settings: Settings) -> ssl.SSLContext | None:
 
 
 class Directory:
-    """Who is known, at most half a second ago: the commands change it while the node runs."""
+    """Who is known, at most half a second ago: the commands change it while the node runs. One that joins a ring hears
+    of its users there, and knows nobody until it `has_joined`."""
 
-    def __init__(self, users: Users) -> None:
-        self._users = users
+    def __init__(self, users: Users, has_joined: Callable[[], bool]) -> None:
+        self._users, self._has_joined = users, has_joined
         self._looked = self._version = -1.0
         self._accounts = Accounts()
 
@@ -72,6 +73,9 @@ class Directory:
         if now >= self._looked + LOOK_SECONDS:
             self._look()
             self._looked = now
+        if not self._accounts.by_name and not self._has_joined():
+            self._looked = -1.0
+            raise Refusal("overloaded", "this node has not joined its ring yet; try again a little later")
         return self._accounts
 
     def _look(self) -> None:
@@ -89,7 +93,8 @@ async def gate_of(node: Node) -> AsyncIterator[Gate]:
     if not is_closed(node.settings):
         yield Gate(node)
         return
-    directory, asked = Directory(node.store.users), node.settings.access
+    ring, asked = node.ring, node.settings.access
+    directory = Directory(node.store.users, lambda: ring is None or ring.circle.is_ready)
     watch = asyncio.create_task(_watch(node, directory))
     try:
         yield Gate(node, directory, Policy(asked.clock_skew, asked.clear_text))

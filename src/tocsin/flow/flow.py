@@ -19,6 +19,7 @@ from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Endpoint, Subscription
+from tocsin.routing.ring.meeting import tells
 
 __all__ = ["UNJUDGED", "Flow", "normalise", "unmade", "with_meaning"]
 
@@ -48,7 +49,7 @@ class Flow:
     ) -> None:
         self.base_url = base_url
         self.catalogue, self._judge = catalogue or Catalogue(), judge
-        self._engine = Engine(self.catalogue, judge, base_url, base=base)
+        self._engine = Engine(self.catalogue, judge, base_url, base=base, tells=tells)
         self.match = self._engine.match
 
     def declare(self, what: Declaration) -> None:
@@ -66,7 +67,7 @@ class Flow:
     def matched(self, subscription: Subscription, notification: Notification, catalogue: Catalogue) -> Matched:
         """Whether one subscription wants it, by what was declared then."""
         try:
-            wanted = matches(subscription, notification, catalogue, self._judge, self.base_url)
+            wanted = matches(subscription, notification, catalogue, self._judge, self.base_url, tells)
         except Undecided as problem:
             return Matched([], [(subscription, str(problem))])
         return Matched([subscription] if wanted else [], [])

@@ -92,8 +92,9 @@ class _FilterCover:
         return any(self._in_space(name, wide, asked) for name in {each.space: None for each in asked})
 
     def _in_space(self, name: str, wide: tuple[InBox, ...], narrow: list[InBox]) -> bool:
-        wides, narrows = [each for each in wide if each.space == name], [each for each in narrow if each.space == name]
-        return bool(wides) and boxes_cover(wides, narrows, self._catalogue.spaces.get(name))
+        """What is about several points may meet each box of a conjunction in another: one of them alone must do."""
+        wides, space = [each for each in wide if each.space == name], self._catalogue.spaces.get(name)
+        return bool(wides) and any(boxes_cover(wides, each, space) for each in narrow if each.space == name)
 
     def _single(self, wide: Filter, narrow: Filter) -> bool:
         match wide, narrow:

@@ -1,6 +1,6 @@
 """The engine: indexes subscriptions as they change, and matches notifications against them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
@@ -16,9 +16,10 @@ from tocsin.matching.judge import Judge, Undecided
 from tocsin.model.filters import TopicIs, plane_of
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.names import Topic
-from tocsin.model.notification import EVERY_PLANE, Notification, Way
+from tocsin.model.notification import EVERY_PLANE, Notification
 from tocsin.model.subscription import Subscription, neighbour_of, notifier_of
 
+Tells = Callable[[Subscription, Notification, Catalogue], bool]
 _id = attrgetter("id")
 ROOM = 1 << 20  # so many candidates are remembered, over all topics
 
@@ -30,10 +31,16 @@ class Matched(NamedTuple):
     undecided: list[tuple[Subscription, str]]
 
 
+def tells_all(subscription: Subscription, notification: Notification, catalogue: Catalogue) -> bool:
+    """Where there is no ring, or it does not matter."""
+    del subscription, notification, catalogue
+    return True
+
+
 class Engine:
     """Subscriptions that ask for a topic expression or for everything are found by the topic alone, remembered for each
     topic; all others by the combination of what they ask for. Under them may lie a snapshot, of which those hold that
-    did not change since."""
+    did not change since. `tells` says whether this node is to tell one that stands at several of its ring."""
 
     def __init__(
         self,
@@ -42,8 +49,10 @@ class Engine:
         base_url: str = "",
         statistics: Statistics = NO_STATISTICS,
         base: Compiled | None = None,
+        tells: Tells = tells_all,
     ) -> None:
         self.catalogue = catalogue or Catalogue()
+        self._tells = tells
         self._judge, self._base_url = judge, base_url
         self._plain: dict[SubscriptionId, Subscription] = {}
         self._topics: TopicIndex[SubscriptionId] = TopicIndex()
@@ -98,7 +107,7 @@ class Engine:
         ]
         alone = not self._slots and self._base is None
         found = Matched(wanted, []) if alone else self._with_combined(wanted, notification)
-        return found if notification.way is None else _passed_on(found, notification.way)
+        return found if notification.way is None else self._passed_on(found, notification)
 
     def get(self, subscription: SubscriptionId) -> Subscription | None:
         found, base = self._current(subscription), self._base
@@ -172,6 +181,11 @@ class Engine:
                 found.undecided.append((each, str(problem)))
         return found
 
+    def _passed_on(self, found: Matched, notification: Notification) -> Matched:
+        catalogue, tells = self.catalogue, self._tells
+        wanted = [each for each in found.wanted if may_have(each, notification, catalogue, tells)]
+        return Matched(wanted, [p for p in found.undecided if may_have(p[0], notification, catalogue, tells)])
+
     def _add(self, subscription: Subscription, terms: list[Term]) -> None:
         if not _is_plain(subscription):
             slot = self._slots[subscription.id] = self._combined.add(subscription, terms)
@@ -224,16 +238,17 @@ class Engine:
         self._room = ROOM
 
 
-def _passed_on(found: Matched, way: Way) -> Matched:
-    wanted = [each for each in found.wanted if may_have(each, way)]
-    return Matched(wanted, [pair for pair in found.undecided if may_have(pair[0], way)])
-
-
-def may_have(subscription: Subscription, way: Way) -> bool:
+def may_have(subscription: Subscription, notification: Notification, catalogue: Catalogue, tells: Tells) -> bool:
     """What came from a neighbour never goes back to it, and what came to a node of a ring may be for some alone."""
+    if (way := notification.way) is None:
+        return True
     if neighbour_of(subscription) == way.by or (way.only and subscription.id not in way.only):
         return False
-    return way.plane in ("", EVERY_PLANE) or plane_of(subscription.filters) == way.plane
+    if way.plane in ("", EVERY_PLANE):
+        return True
+    return plane_of(subscription.filters) == way.plane and (
+        not way.arcs or tells(subscription, notification, catalogue)
+    )
 
 
 def _is_plain(subscription: Subscription) -> bool:
@@ -252,13 +267,14 @@ def matches(
     catalogue: Catalogue | None = None,
     judge: Judge | None = None,
     base_url: str = "",
+    tells: Tells = tells_all,
 ) -> bool:
     """The oracle, and the test for one subscription that reads the log by itself; raises `Undecided`."""
     if notification.addressee and notifier_of(subscription) is None:
         return False
-    if notification.way is not None and not may_have(subscription, notification.way):
-        return False
     if not subscription.wants_at(notification.at, notification.when):
+        return False
+    if not may_have(subscription, notification, catalogue or Catalogue(), tells):
         return False
     return matches_filters(subscription, notification, catalogue, judge, base_url)
 

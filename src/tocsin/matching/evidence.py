@@ -24,12 +24,12 @@ from tocsin.mediation.soap.namespaces import TOCSIN
 from tocsin.mediation.soap.payloads import XML_TYPE
 from tocsin.mediation.soap.soap import action_of
 from tocsin.mediation.soap.templates import as_element
-from tocsin.model.content_topic import CONTENT_TOPIC, point_in
+from tocsin.model.areas import Area, areas_in
+from tocsin.model.content_topic import CONTENT_TOPIC
 from tocsin.model.declarations import Producer
 from tocsin.model.filters import Content, Graph
 from tocsin.model.notification import Notification, Payload
 from tocsin.model.refusal import Refusal
-from tocsin.model.space import Point
 from tocsin.model.subscription import Subscription
 from tocsin.semantics.concepts.concept_model import ConceptModel
 from tocsin.semantics.events.event_documents import read_event, syntax_of
@@ -63,7 +63,7 @@ class Evidence:
         self._judge, self._envelopes = judge or NobodyJudges(), Envelopes(notification, base_url)
         self._judged: dict[Content | Graph, bool | Undecided] = {}
         self._values: dict[Path, Values] = {}
-        self._points: dict[str, Point | None] = {}
+        self._areas: dict[str, tuple[Area, ...]] = {}
 
     @property
     def is_xml(self) -> bool:
@@ -142,12 +142,12 @@ class Evidence:
         except Refusal as refusal:
             return f"the payload is no event graph: {refusal.text}"
 
-    def point(self, space: str) -> Point | None:
-        """Where it lies in an information space; None when it lies in no such space as it is declared now."""
-        if space not in self._points:
+    def areas(self, space: str) -> tuple[Area, ...]:
+        """Where it lies in an information space; nowhere when it lies in no such space as it is declared now."""
+        if space not in self._areas:
             declared, text = self.catalogue.spaces.get(space), self.content_topic
-            self._points[space] = None if declared is None or text is None else point_in(declared, text)
-        return self._points[space]
+            self._areas[space] = () if declared is None or text is None else areas_in(declared, text)
+        return self._areas[space]
 
     def values(self, path: Path) -> Values:
         """What stands there: strings of XML and attributes, whatever JSON has; nothing when nothing is there."""

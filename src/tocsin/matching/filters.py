@@ -7,6 +7,7 @@ from tocsin.markup.content import ValuesAt, condition_of, holds, values_at
 from tocsin.matching.evidence import MISSING, Evidence
 from tocsin.matching.index.topics import topic_matches
 from tocsin.matching.judge import Undecided
+from tocsin.model.areas import meets
 from tocsin.model.filters import (
     ActionIs,
     AllOf,
@@ -23,7 +24,6 @@ from tocsin.model.filters import (
     TypeIs,
     leaves,
 )
-from tocsin.model.space import Point, Side
 from tocsin.model.subscription import Subscription
 
 
@@ -39,8 +39,7 @@ def satisfies(evidence: Evidence, asked: Filter, subscription: Subscription) -> 
         case ProducerIs(addresses, categories):
             return evidence.notification.producer in addresses or not evidence.categories.isdisjoint(categories)
         case InBox(space, sides):
-            point = evidence.point(space)
-            return is_inside(point, sides)
+            return any(meets(each, sides) for each in evidence.areas(space))
         case Content():
             return content_holds(evidence, asked, subscription)
         case Graph():
@@ -104,13 +103,6 @@ def _has_no_condition(asked: Content) -> bool:
         return condition_of(asked) is None
     except ExpressionError:  # then it is not evaluated at all
         return False
-
-
-def is_inside(point: Point | None, sides: tuple[Side, ...]) -> bool:
-    """What lies in no such space is in no box of it; a space that was declared otherwise then is another."""
-    if point is None or len(point) != len(sides):
-        return False
-    return all(each in side for each, side in zip(point, sides, strict=True))
 
 
 def content_holds(evidence: Evidence, asked: Content, subscription: Subscription) -> bool:

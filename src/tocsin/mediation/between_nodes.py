@@ -5,6 +5,7 @@ Each stands in a frame of its own, and a message is one frame or more: frames ar
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import parse_qs, quote, urlencode
 
 import msgspec
@@ -26,6 +27,7 @@ MOST_DOORS = 1_024  # that are remembered: one for each node and plane, and each
 MOST_HOPS = 64  # of a tree; what came further goes in a circle
 _HEADERS: Pairs = (("Content-Type", MEDIA_TYPE),)
 _LENGTH = 4  # bytes
+Arcs = tuple[tuple[int, int], ...]  # of the circle of keys
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Notification).decode
 
@@ -40,30 +42,53 @@ def neighbour_at(door: str) -> str:
     return parse_qs(door.partition("?")[2]).get("by", [""])[-1]
 
 
-def ring_door(by: str, plane: str = EVERY_PLANE, only: Iterable[str] = (), door: str = RING_DOOR) -> str:
+def ring_door(
+    by: str,
+    plane: str = EVERY_PLANE,
+    only: Iterable[str] = (),
+    door: str = RING_DOOR,
+    arcs: Arcs = (),
+    moved: str = "",
+) -> str:
     """Where what a node of the ring passes on comes in, with for whom it is."""
-    return f"{door}?{urlencode({'by': by, 'plane': plane, **({'only': ','.join(only)} if only else {})})}"
+    spelt = ",".join(f"{first:x}-{last:x}" for first, last in arcs)
+    said = {"by": by, "plane": plane, "only": ",".join(only), "arcs": spelt, "moved": moved}
+    return f"{door}?{urlencode({name: value for name, value in said.items() if value})}"
 
 
 def notifications(record: Accepted) -> tuple[Notification, ...]:
     """Place and time are this node's own; everything else is as it was published."""
-    by, plane, only = _passed_by(record.door)
-    return tuple(_received(each, record, index, by, plane, only) for index, each in enumerate(_read(record.body)))
+    passed = _passed_by(record.door)
+    return tuple(_received(each, record, index, passed) for index, each in enumerate(_read(record.body)))
+
+
+class _Passed(NamedTuple):
+    """Who passed it on, for the subscriptions of which plane, for which alone, of which arcs, and by which move."""
+
+    by: str
+    plane: str
+    only: tuple[str, ...]
+    arcs: Arcs
+    moved: str
 
 
 @lru_cache(MOST_DOORS)
-def _passed_by(door: str) -> tuple[str, str, tuple[str, ...]]:
-    """Who passed it on, for the subscriptions of which plane, and for which alone."""
+def _passed_by(door: str) -> _Passed:
     asked = parse_qs(door.partition("?")[2])
-    by, plane = asked.get("by", [""])[-1], asked.get("plane", [""])[-1]
-    return by, plane, tuple(asked["only"][-1].split(",")) if "only" in asked else ()
+    by, plane, moved = (asked.get(name, [""])[-1] for name in ("by", "plane", "moved"))
+    only = tuple(asked["only"][-1].split(",")) if "only" in asked else ()
+    arcs = asked["arcs"][-1].split(",") if "arcs" in asked else ()
+    return _Passed(by, plane, only, tuple(map(_arc, arcs)), moved)
 
 
-def _received(
-    told: Notification, record: Accepted, index: int, by: str, plane: str, only: tuple[str, ...]
-) -> Notification:
-    way = told.way or Way("", told.at.node, 0)
-    way = Way(by, way.origin, way.hops + 1, (*way.path, by), plane, only)
+def _arc(text: str) -> tuple[int, int]:
+    first, _, last = text.partition("-")
+    return int(first, 16), int(last, 16)
+
+
+def _received(told: Notification, record: Accepted, index: int, passed: _Passed) -> Notification:
+    way, by = told.way or Way("", told.at.node, 0), passed.by
+    way = Way(by, way.origin, way.hops + 1, (*way.path, by), *passed[1:])
     return replace(told, at=record.at, index=index, when=record.when, way=way)
 
 

@@ -131,6 +131,8 @@ def _side(dimension: Dimension, part: str, at: int) -> Side:
             return OneOf((_text(part, at),))
     side = _interval(dimension, part, at)
     (low, high), (lowest, highest) = side.closed, dimension.ends
+    if ".." in part and low > high:
+        raise _Wrong(at, f"no point lies in it: {dimension.name} has its smaller end first")
     if max(low, lowest) > min(high, highest):
         raise _Wrong(at, f"no point lies in it: {dimension.name} {_range_text(dimension)}")
     return side

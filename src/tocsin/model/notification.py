@@ -20,7 +20,9 @@ class Way(Struct, frozen=True, array_like=True, gc=False):
     """How it came here from the node at which it was published: by which neighbour, and how many in all.
 
     `path` are those that passed it on, in their order. In a ring it came to a `plane`, or to every one, and may be for
-    the subscriptions of that alone, or `only` for those that are named.
+    the subscriptions of that alone, or `only` for those that are named. What lies at keys of several nodes came to each
+    for the `arcs` that it had, both ends of each included, and is told to those who meet it there. What was `moved`
+    from a node that has it no more is named by that move: it counts as new also where it was before.
     """
 
     by: str
@@ -29,6 +31,8 @@ class Way(Struct, frozen=True, array_like=True, gc=False):
     path: tuple[str, ...] = ()
     plane: str = ""
     only: tuple[str, ...] = ()
+    arcs: tuple[tuple[int, int], ...] = ()
+    moved: str = ""
 
 
 class Notification(Struct, frozen=True):

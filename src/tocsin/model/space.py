@@ -94,6 +94,35 @@ Side = Union[Interval, OneOf, Like]  # noqa: UP007 - msgspec reads it
 Point = tuple[Coordinate, ...]
 
 
+def within(dimension: Dimension, side: Side) -> Side:
+    """The same coordinates of that dimension, and no others."""
+    match dimension.kind, side:
+        case "string", _:
+            return side
+        case "enumeration", _:
+            return OneOf(tuple(value for value in dimension.values if value in side))
+        case _, Interval():
+            low, high = side.closed
+            return Interval(max(low, dimension.low), min(high, dimension.high))
+    return Interval(dimension.low, dimension.high)
+
+
+def overlap(side: Side, told: Side) -> bool:
+    """Whether a coordinate is in both; `told` has those of its dimension alone, and some."""
+    match side, told:
+        case _, OneOf(values):
+            return any(each in side for each in values)
+        case OneOf(values), _:
+            return any(each in told for each in values)
+        case Like(prefix, suffix), Like():
+            begins = prefix.startswith(told.prefix) or told.prefix.startswith(prefix)
+            return begins and (suffix.endswith(told.suffix) or told.suffix.endswith(suffix))
+        case Interval(), Interval():
+            (low, high), (first, last) = side.closed, told.closed
+            return max(low, first) <= min(high, last)
+    return side == WHOLE
+
+
 def check_space(space: InformationSpace) -> None:
     """Raises `Refusal` for a declaration in which no point could be told from another."""
     if (wrong := _wrong_with(space)) is not None:

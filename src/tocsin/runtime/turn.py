@@ -66,7 +66,11 @@ class Turn:
             self._family.admit(letter)
         machine = self._machines[letter.to] if letter.to in self._machines else self._begin(letter)
         gone = machine is None or (letter.id and not self._family.resident(machine))
-        answers = self._pass_on(letter) if gone else self._handle(letter)
+        if gone and letter.id and (place := self._elsewhere(letter)) is not None:
+            self._outgoing(place, letter.message, letter.id, letter.to)
+            self.writing.passed.append(letter)
+            return []
+        answers = self._given_up(letter) if gone else self._handle(letter)
         if letter.id:
             self.writing.done.append(letter)
         return answers
@@ -86,18 +90,18 @@ class Turn:
         except Refusal:
             if not letter.id:
                 raise
-            return self._do_all("", self._family.absent(letter, self._now()))
+            return self._given_up(letter)
         if letter.id:
             self.handled.append(letter.to)
         return answers
 
-    def _pass_on(self, letter: Letter) -> list[Any]:
-        """Its machine is not here, or no more."""
+    def _elsewhere(self, letter: Letter) -> Place | None:
+        """Where a machine is that is not here, or no more."""
         place = self._family.place(letter, None)
-        if place is None or place == HERE:
-            return self._do_all("", self._family.absent(letter, self._now()))
-        self._outgoing(place, letter.message, letter.id, letter.to)
-        return []
+        return None if place == HERE else place
+
+    def _given_up(self, letter: Letter) -> list[Any]:
+        return self._do_all("", self._family.absent(letter, self._now()))
 
     def _step(self, name: str, message: Any) -> list[Any]:
         machine = self._machines.get(name)

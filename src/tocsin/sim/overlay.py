@@ -18,7 +18,7 @@ from tocsin.model.notification import Notification, Payload
 from tocsin.model.space import Point
 from tocsin.model.subscription import Position
 from tocsin.routing.ring.identifiers import SIZE
-from tocsin.routing.ring.keys import Place, keys_of, place_of
+from tocsin.routing.ring.keys import Place, place_of, places_of
 from tocsin.routing.ring.multicast import NextKey, Part, parts
 from tocsin.sim.contents import Contents, is_in, space
 from tocsin.sim.ring import Settled, peer_at
@@ -167,8 +167,8 @@ def meeting(setting: Setting, told: Told = lambda *_: None) -> Meeting:
     hops, met, wrong, repeated, expected = list[int](), 0, 0, 0, 0
     for number, point in _telling(told, "notifications", points):
         interface, delivered = random.choice(rendezvous.ring.peers).id, Counter[int]()
-        for plane, key in keys_of(_notification(number, write_point(point, declared)), spaces):
-            kept, way = rendezvous.meet(interface, plane, key)
+        for place in places_of(_notification(number, write_point(point, declared)), spaces):
+            kept, way = rendezvous.meet(interface, place.plane, _first_key(place))
             hops.append(way)
             delivered.update(each for each in kept if is_in(boxes[each], point))
         wanted = _wanted(boxes, point)
@@ -177,6 +177,13 @@ def meeting(setting: Setting, told: Told = lambda *_: None) -> Meeting:
         wrong += len(delivered.keys() - wanted)
         repeated += delivered.total() - len(delivered)
     return Meeting(setting, multicasts, tuple(hops), expected, met, wrong, repeated)
+
+
+def _first_key(place: Place) -> int:
+    """What lies at a point has no other."""
+    found = place.span.next_key(0)
+    assert found is not None
+    return found
 
 
 def _wanted(boxes: list[InBox], point: Point) -> set[int]:

@@ -76,12 +76,14 @@ class Outgoing(Struct, frozen=True):
 
 
 class Writing(Struct):
-    """All that one turn changes: a row that is None is forgotten, `ended` machines have none any more."""
+    """All that one turn changes: a row that is None is forgotten, `ended` machines have none any more. Letters that
+    were `passed` on are not known here any more: their machine may come back, and they after it."""
 
     rows: dict[tuple[str, str], Any] = field(default_factory=dict)
     ended: list[str] = field(default_factory=list)
     taken: list[Letter] = field(default_factory=list)
     done: list[Letter] = field(default_factory=list)
+    passed: list[Letter] = field(default_factory=list)
     outgoing: list[Outgoing] = field(default_factory=list)
     reports: list[Any] = field(default_factory=list)
     now: Instant = Instant(0)
@@ -90,13 +92,14 @@ class Writing(Struct):
     @property
     def size(self) -> int:
         """Rows, about."""
-        return len(self.rows) + len(self.taken) + len(self.done) + len(self.outgoing) + len(self.reports)
+        letters = len(self.taken) + len(self.done) + len(self.passed)
+        return len(self.rows) + letters + len(self.outgoing) + len(self.reports)
 
     def __bool__(self) -> bool:
         return bool(self.size or self.ended or self.expire is not None)
 
 
-Kind = Literal["row", "ended", "taken", "done", "out", "sent", "expire", "publication", "report"]
+Kind = Literal["row", "ended", "taken", "done", "passed", "out", "sent", "expire", "publication", "report"]
 
 
 class Piece(Struct, frozen=True, array_like=True):
@@ -239,6 +242,7 @@ class MachineTables:
             found.append(Piece("row", machine, key, 0, b"" if row is None else encode(row)))
         found += [Piece("taken", one.to, one.id, now, self.messages.encode(one.message)) for one in writing.taken]
         found += [Piece("done", each.to, each.id, now) for each in writing.done]
+        found += [Piece("passed", each.to, each.id) for each in writing.passed]
         found += [_out(each) for each in writing.outgoing]
         if writing.expire is not None:
             found.append(Piece("expire", "", when=writing.expire))
@@ -263,6 +267,10 @@ class MachineTables:
 
     def _of(self, query: str) -> list[Any]:
         return self._connection.rows(f"SELECT {query} WHERE family = ?", (self.family,))
+
+    def families(self) -> list[str]:
+        """All of which anything is remembered here."""
+        return [row[0] for row in self._connection.rows("SELECT DISTINCT family FROM machine_row")]
 
     def apply(self, pieces: Sequence[Piece]) -> None:
         """Told by another node."""
@@ -301,6 +309,8 @@ class MachineTables:
         taken = ((family, each.id, each.to, 0, now, encode(each.message)) for each in writing.taken)
         transaction.executemany(put, taken)
         transaction.executemany(put, ((family, each.id, each.to, 1, now, b"") for each in writing.done))
+        gone = "DELETE FROM machine_inbox WHERE family = ? AND id = ?"
+        transaction.executemany(gone, ((family, each.id) for each in writing.passed))
 
 
 def _out(row: Outgoing) -> Piece:
@@ -321,6 +331,8 @@ def _apply(transaction: sqlite3.Connection, family: str, piece: Piece) -> None:
         case "taken" | "done":
             put = "INSERT OR REPLACE INTO machine_inbox VALUES (?, ?, ?, ?, ?, ?)"
             transaction.execute(put, (family, key, machine, piece.kind == "done", piece.when, piece.body))
+        case "passed":
+            transaction.execute("DELETE FROM machine_inbox WHERE family = ? AND id = ?", (family, key))
         case "out":
             peer, lane, body = _unpack_out(piece.body)
             put = (

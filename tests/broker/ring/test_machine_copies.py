@@ -71,3 +71,11 @@ def test_pages_have_all_of_it_in_order_and_there_is_one(monkeypatch: pytest.Monk
     found = list(pages(pieces))
     assert len(found) > 3 and [each for page in found for each in page] == pieces
     assert list(pages([])) == [()]
+
+
+async def test_who_joins_while_nobody_goes_on_for_another_is_given_that_ones_machines(store: Store) -> None:
+    replicas = MachineReplicas(store)
+    for life in (LIFE, "4/lives", "5/half"):
+        await replicas.keep(keep(-1, 0 if life == "5/half" else 6, had(f"of {life}", "a"), had("N1", life), life=life))
+    found = replicas.pieces({"4/lives"}, lambda name: name != "N1")
+    assert [each.machine for each in found] == [f"of {LIFE}"]

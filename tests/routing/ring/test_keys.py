@@ -13,7 +13,7 @@ from tests.matching.spaces import DIMENSIONS, boxes, points, sides, spaces
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.engine import matches_filters
 from tocsin.matching.judge import Undecided
-from tocsin.model.content_topic import CONTENT_TOPIC, parse_box, parse_point, write_point
+from tocsin.model.content_topic import CONTENT_TOPIC, parse_box, parse_point, write_box, write_point
 from tocsin.model.filters import (
     ANY,
     DESCEND,
@@ -39,7 +39,8 @@ from tocsin.model.topics import parse_topic_expression
 from tocsin.routing.implicit.messages import key_of
 from tocsin.routing.ring.curves import curve_through
 from tocsin.routing.ring.identifiers import identifier_of
-from tocsin.routing.ring.keys import Place, Spaces, keys_of, place_of
+from tocsin.routing.ring.keys import Place, Spaces, place_of, places_of
+from tocsin.routing.ring.meeting import meeting_key
 from tocsin.routing.ring.spans import EVERYWHERE, Arcs, Box, Keys, Several, clusters
 from tocsin.routing.ring.topic_keys import key_of_topic
 
@@ -76,8 +77,8 @@ def meet(filters: tuple[Filter, ...], told: Notification, declared: Spaces) -> b
     place = place_of(filters, declared)
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(place), type=Place) == place
     assert place.span.next_key(0) is not None
-    keys = dict(keys_of(told, declared))
-    return place.plane in keys and keys[place.plane] in place.span
+    spans = {each.plane: each.span for each in places_of(told, declared)}
+    return place.plane in spans and meeting_key(place.span, spans[place.plane]) is not None
 
 
 @given(st.lists(FILTERS, max_size=3).map(tuple), NOTIFICATIONS)
@@ -118,12 +119,13 @@ def above(draw: st.DrawFn, steps: list[QName]) -> TopicIs:
 def placed(draw: st.DrawFn) -> tuple[tuple[Filter, ...], Notification, InformationSpace]:
     space, steps = draw(spaces()), draw(st.lists(STEPS, max_size=4))
     text = write_point(draw(points(space)), space)
+    wide = write_box(draw(around(space, parse_point(text, space))), space)
     holds: st.SearchStrategy[Filter] = above(steps) | around(space, parse_point(text, space))
     leaf = st.one_of(holds, holds, TOPIC_IS, boxes(space))
     some = st.lists(leaf, min_size=1, max_size=3).map(tuple)
     inner = st.one_of(holds, leaf, some.map(AllOf), some.map(AnyOf), leaf.map(Not))
     filters = draw(st.lists(inner, max_size=3).map(tuple))
-    said = draw(st.sampled_from([text, text, text, f" {text} ", "s:", "other:1", ""]))
+    said = draw(st.sampled_from([text, text, wide, f" {text} ", f"s:||{wide}||other:1||{text}", "other:1", ""]))
     return filters, notification(steps, ((CONTENT_TOPIC, said),) if said else ()), space
 
 
@@ -239,7 +241,8 @@ def test_the_whole_of_a_space_is_every_key_and_a_point_is_one_cell() -> None:
     )
     assert clusters(whole.span, 3).runs == ((0, (1 << 64) - 1),)
     ((first, last),) = clusters(point.span, 3).runs
-    assert first == last == keys_of(notification(attributes=((CONTENT_TOPIC, "tides:3"),)), DECLARED)[1][1]
+    told = places_of(notification(attributes=((CONTENT_TOPIC, "tides:3"),)), DECLARED)[1]
+    assert first == last and told == Place("tides", Keys((first,)))
 
 
 def test_a_box_of_no_declared_space_is_refused_by_name() -> None:
@@ -264,15 +267,21 @@ def test_what_can_match_nothing_has_a_home(asked: Filter, plane: str) -> None:
 
 
 def test_a_notification_has_a_key_for_its_topic_and_one_for_its_point() -> None:
-    def keys(text: str) -> tuple[tuple[str, int], ...]:
-        return keys_of(notification(topic("r").steps, ((CONTENT_TOPIC, text),)), DECLARED)
+    def places(text: str) -> tuple[Place, ...]:
+        return places_of(notification(topic("r").steps, ((CONTENT_TOPIC, text),)), DECLARED)
 
-    first, second = keys("weather:Piscataway,NJ/29/48.9")
-    assert first == (TOPICS, key_of_topic(topic("r")))
-    assert second == ("weather", curve_through(WEATHER).key(("Piscataway,NJ", 29.0, 48.9)))
+    first, second = places("weather:Piscataway,NJ/29/48.9")
+    point = curve_through(WEATHER).key(("Piscataway,NJ", 29.0, 48.9))
+    assert first == Place(TOPICS, Keys((key_of_topic(topic("r")),)))
+    assert second == Place("weather", Keys((point,)))
     for no_point in ("weather:Piscataway,NJ/29", "weather:P/129/48.9", "winter:1", "", ":"):
-        assert keys(no_point) == (first,)
-    assert keys_of(notification(topic("r").steps), DECLARED) == (first,)
+        assert places(no_point) == (first,)
+    assert places_of(notification(topic("r").steps), DECLARED) == (first,)
+    wide, tides = curve_through(WEATHER).span(parse_box("weather:P*/25..30/*", WEATHER).sides), curve_through(TIDES)
+    assert places("weather:P*/25..30/>-1e300 || winter:1")[1].plane == "weather"
+    assert meeting_key(places("weather:P*/25..30/>0 || winter:1")[1].span, wide) is not None
+    several = places("weather:Piscataway,NJ/29/48.9 || tides:3 || weather:Piscataway,NJ/29/48.9 || tides:4")
+    assert several == (first, second, Place("tides", Keys(tuple(sorted((tides.key((3.0,)), tides.key((4.0,))))))))
 
 
 def test_dimensions_beyond_the_eighth_do_not_matter_for_the_place() -> None:

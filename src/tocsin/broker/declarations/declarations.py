@@ -10,7 +10,8 @@ from tocsin.broker.kernels import warmed
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.resolution import resolve
-from tocsin.model.content_topic import CONTENT_TOPIC, parse_point, space_of
+from tocsin.model.areas import parse_area, said_in
+from tocsin.model.content_topic import CONTENT_TOPIC, space_of
 from tocsin.model.declarations import Declaration, Hierarchy, Producer, Withdrawn
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant
@@ -96,11 +97,13 @@ class Declarations:
         """Nobody could be told of one that lies in no space, and its publisher would never know."""
         for each in notifications:
             if each.attributes and (text := each.attribute(CONTENT_TOPIC)) is not None:
-                name = space_of(text)
-                space = self.ahead.spaces.get(name)
-                if space is None:
-                    raise Refusal("unknown-topic", f"content topic {text[:80]!r}: {no_such_space(name, self.ahead)}")
-                parse_point(text, space)
+                for said in said_in(text):
+                    name = space_of(said)
+                    space = self.ahead.spaces.get(name)
+                    if space is None:
+                        why = no_such_space(name, self.ahead)
+                        raise Refusal("unknown-topic", f"content topic {said[:80]!r}: {why}")
+                    parse_area(said, space)
 
     async def world_changed(self, world: World) -> None:
         """Services are producers too; what else was declared of an address stands.

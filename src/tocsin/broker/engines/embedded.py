@@ -20,6 +20,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed, Declared
 from tocsin.model.subscription import Position, Subscription
+from tocsin.routing.ring.meeting import tells
 from tocsin.store.codec import decode
 from tocsin.store.database import Store
 from tocsin.store.dead_letters import DeadLetter
@@ -220,8 +221,9 @@ class EmbeddedEngine:
             if pulled_by(wanting) is not None:
                 continue
             for notification in matchable(record):
+                judge, base_url = self._judges.aside, self._flow.base_url
                 try:
-                    if matches(wanting, notification, known.at(offset), self._judges.aside, self._flow.base_url):
+                    if matches(wanting, notification, known.at(offset), judge, base_url, tells):
                         yield notification, wanting, None
                 except Undecided as problem:
                     if str(problem) == CROWDED:  # by others who read: it waits

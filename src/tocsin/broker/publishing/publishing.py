@@ -59,6 +59,9 @@ class Duplicates:
             seen.popitem(last=False)
         seen[key] = (when, future)
 
+    def clear(self) -> None:
+        self._seen.clear()
+
 
 def _failed(future: "asyncio.Future[int]") -> bool:
     return future.done() and (future.cancelled() or future.exception() is not None)
@@ -98,12 +101,17 @@ def keys_of(arrived: Arrival) -> Iterable[Key]:
 def keys_of_passed(notification: Notification, principal: str | None, pull_point: str | None = None) -> Iterable[Key]:
     """Of what other nodes pass on each counts by itself: it is known by the node that accepted it, whoever brings it,
     and in whatever company. In a ring, where a publisher that heard no answer may ask another node, also by what the
-    publisher called it; but into a pull point it comes once by each subscription that feeds it."""
-    way = notification.way
-    to = f" {way.plane} {' '.join(way.only)}" if way is not None and way.plane else ""
-    yield None, "", f"{notification.cause} {notification.id}{to}", -1
-    if to and pull_point is None and (key := key_of((notification,), None, principal)) is not None:
-        yield key if way is not None and way.plane == EVERY_PLANE else (*key[:2], f"{key[2]}{to}", key[3])
+    publisher called it; but into a pull point it comes once by each subscription that feeds it. What was moved is
+    known by its move, and then stands for what comes by itself."""
+    way, name = notification.way, f"{notification.cause} {notification.id}"
+    to = f" {way.plane} {' '.join(way.only)}{way.arcs or ''}" if way is not None and way.plane else ""
+    if way is not None and way.moved:
+        yield None, "", f"{name}{to} {way.moved}", -1
+    yield None, "", f"{name}{to}", -1
+    is_whole = way is not None and way.plane == EVERY_PLANE
+    is_alone = pull_point is None and way is not None and not way.only
+    if to and is_alone and (key := key_of((notification,), None, principal)) is not None:
+        yield key if is_whole else (*key[:2], f"{key[2]}{to}", key[3])
 
 
 class Publishing:
@@ -242,7 +250,10 @@ class Publishing:
         """Those that are wanted and were not taken before; returns when all of them are on disk."""
         journal = self._journal
         keys = [tuple(keys_of_passed(each, record.principal, addressed_to(record))) for each in notifications]
-        known = [self._first_of(each) for each in keys]
+        known = [
+            self._first_of(each[:1] if _was_moved(said) else each)
+            for said, each in zip(notifications, keys, strict=True)
+        ]
         new = [at for at, each in enumerate(known) if each is None and wanted[at]]
         if len(new) < len(notifications) or any(each.reply is not None for each in notifications):
             self.repeated += len(notifications) - len(new)
@@ -308,6 +319,10 @@ class Publishing:
             self._standing.pull_point(name)
         return name
 
+    def forget(self) -> None:
+        """Nothing counts as known of what was accepted until now."""
+        self._duplicates.clear()
+
     def remember(self, arrived: Arrival) -> None:
         """The window of message ids, from the log: a caller that did not hear our answer asks again after a restart."""
         first = next(iter(arrived.notifications), None)
@@ -317,6 +332,10 @@ class Publishing:
             stored: asyncio.Future[int] = asyncio.get_running_loop().create_future()
             stored.set_result(arrived.offset)
             self._duplicates.remember(key, first.when, stored)
+
+
+def _was_moved(notification: Notification) -> bool:
+    return notification.way is not None and bool(notification.way.moved)
 
 
 def new_cause() -> str:

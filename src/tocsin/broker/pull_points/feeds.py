@@ -20,6 +20,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.records import Accepted, Changed
 from tocsin.model.subscription import Subscription
+from tocsin.routing.ring.meeting import tells
 from tocsin.store.codec import decode, is_change
 from tocsin.store.database import Store
 from tocsin.store.judge.judge import CROWDED, NOT_ITS_OWN, Judges
@@ -64,7 +65,7 @@ class Feeds:
     ) -> None:
         self._store, self._put, self._log, self._feeding = store, put, log, feeding
         self._known = Catalogue()
-        self._engine = Engine(self._known, feeding.judges.in_loop, feeding.base_url)
+        self._engine = Engine(self._known, feeding.judges.in_loop, feeding.base_url, tells=tells)
         self.standing: dict[str, Subscription] = {}
         self.lagging: dict[str, int] = {}  # the next record to read
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -220,7 +221,7 @@ class Feeds:
         """Also those of which that cannot be told, or that cannot be written, and why."""
         for each in notifications:
             try:
-                if matches(subscription, each, known, self._feeding.judges.aside, self._feeding.base_url):
+                if matches(subscription, each, known, self._feeding.judges.aside, self._feeding.base_url, tells):
                     told = _told(each, subscription, known, self._feeding.base_url)
                     yield (each, told) if isinstance(told, Exception) else (told, None)
             except Undecided as problem:

@@ -20,8 +20,8 @@ from tocsin.flow.addressing import PULL_POINTS, addressed_to, pulled_by
 from tocsin.flow.flow import Flow
 from tocsin.matching.catalogue import Catalogue
 from tocsin.matching.judge import Judge
-from tocsin.mediation.between_nodes import RING_DOOR, frame_of, framed, ring_door
-from tocsin.model.notification import Notification
+from tocsin.mediation.between_nodes import RING_DOOR, Arcs, frame_of, framed, ring_door
+from tocsin.model.notification import EVERY_PLANE, Notification
 from tocsin.model.records import Accepted, Changed
 from tocsin.model.subscription import Subscription
 from tocsin.routing.ring.roster import Member
@@ -33,15 +33,18 @@ _settled = msgspec.msgpack.Decoder(Settled).decode
 
 
 class Left(NamedTuple):
-    """A notification that these were still to be told of; at a door of its own if it is for a pull point."""
+    """A notification that these were still to be told of; at a door of its own if it is for a pull point. It is for the
+    plane and the arcs that it came for: others of it may still be on their way here."""
 
     notification: Notification
     only: tuple[str, ...]
     principal: str | None
     door: str = RING_DOOR
+    plane: str = EVERY_PLANE
+    arcs: Arcs = ()
 
     @property
-    def company(self) -> tuple[tuple[str, ...], str | None, str]:
+    def company(self) -> tuple[tuple[str, ...], str | None, str, str, Arcs]:
         """What those have in common that go into one record."""
         return self[1:]
 
@@ -82,7 +85,8 @@ class Adoption:
         return count
 
     async def _take(self, origin: str, waiting: list[Left]) -> None:
-        door = ring_door(origin, only=waiting[0].only, door=waiting[0].door)
+        first = waiting[0]
+        door = ring_door(origin, first.plane, first.only, first.door, first.arcs, moved=origin)
         frames = framed(frame_of(each.notification) for each in waiting)
         await self._publishing.take(door, frames, waiting[0].principal)
 
@@ -139,7 +143,14 @@ class Adoption:
                             if is_of_ring(one) and (is_new or (_lane(one) in lagging and lagging[_lane(one)] < place))
                         ]
                         if only or (is_new and each.reply is not None):
-                            yield Left(each, tuple(only) or NOBODY, record.principal)
+                            yield _left(each, tuple(only) or NOBODY, record.principal)
+
+
+def _left(told: Notification, only: tuple[str, ...], principal: str | None) -> Left:
+    """What asks for replies is all of it that the view waits for."""
+    if told.way is None or told.reply is not None:
+        return Left(told, only, principal)
+    return Left(told, only, principal, plane=told.way.plane or EVERY_PLANE, arcs=told.way.arcs)
 
 
 def _lane(subscription: Subscription) -> str:

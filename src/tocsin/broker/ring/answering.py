@@ -123,9 +123,9 @@ class Answering:
                 await self._replicas.forget(origin)
                 if self._sharing is not None:
                     await self._sharing.forget(origin)
-            case asked.Post(number, pull_point, subscription, frames):
+            case asked.Post(number, pull_point, subscription, frames, moved):
                 await self._circle.same(number, ready=True)
-                door = ring_door(peer, only=(subscription,), door=f"{PULL_POINTS}{pull_point}")
+                door = ring_door(peer, only=(subscription,), door=f"{PULL_POINTS}{pull_point}", moved=moved)
                 await self._publishing.take(door, frames, None)
             case asked.Forward(number=number, ticket=ticket):
                 if number:

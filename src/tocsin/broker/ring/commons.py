@@ -71,9 +71,9 @@ class Commons:
                     await self.take(said)
 
     async def share_users(self) -> None:
-        """If they were changed here."""
+        """If they were changed here. A node that never knew any has nothing to say of them."""
         version = str(await asyncio.to_thread(self._store.users.version))
-        if self._circle.is_alone or not self._circle.is_ready or version == self._store.meta(SHARED):
+        if version in ("0", self._store.meta(SHARED)) or self._circle.is_alone or not self._circle.is_ready:
             return
         stamp = int(self._store.meta(STAMP) or 0) + 1
         await self.spread(USERS, "", await asyncio.to_thread(self._users, stamp))
@@ -84,12 +84,20 @@ class Commons:
         return msgspec.msgpack.encode((stamp, self._store.users.all()))
 
     def _take_users(self, value: bytes | None) -> None:
-        """The later stamp holds; a node that was in no ring before takes those of its first."""
+        """The later stamp holds, and of two that were made at the same time the same one at all nodes; a node that was
+        in no ring before takes those of its first."""
         stamp, accounts = msgspec.msgpack.decode(value or b"", type=tuple[int, tuple[Account, ...]])
-        known = self._store.meta(STAMP)
-        if (known is not None and stamp <= int(known)) or (stamp == 0 and not accounts):
+        known, mine = self._store.meta(STAMP), self._store.users.all()
+        if (known is not None and (stamp, _text(accounts)) <= (int(known), _text(mine))) or (stamp, accounts) == (
+            0,
+            (),
+        ):
             return
-        if accounts != self._store.users.all():
+        if accounts != mine:
             self._store.users.replace_all(accounts)
         self._store.set_meta(STAMP, str(stamp))
         self._store.set_meta(SHARED, str(self._store.users.version()))
+
+
+def _text(accounts: tuple[Account, ...]) -> bytes:
+    return msgspec.msgpack.encode(accounts, order="deterministic")

@@ -93,6 +93,14 @@ class Copies:
                 self._keepers[each.name] = _Keeper(each, self)
         self._look()
 
+    def put_out(self) -> None:
+        """Nobody keeps any for this node now: what waits for that is not acknowledged."""
+        for _, covered, _ in self._waiting:
+            if not covered.done():
+                covered.set_exception(Refusal("overloaded", "this node was put out of its ring; try again"))
+        self._waiting.clear()
+        self.chosen("", ())
+
     @property
     def is_level(self) -> bool:
         """Whether all that is kept elsewhere is as it is here, to the last delivery."""
@@ -107,7 +115,11 @@ class Copies:
     # What the journal tells
 
     def appended(self, offset: int, payloads: Sequence[bytes]) -> None:
-        """Remembered until it is on disk, and a little longer: it need not be read back for those who keep it."""
+        """Remembered until it is on disk, and a little longer: it need not be read back for those who keep it. What is
+        appended while nobody keeps any is not told here: what was before that does not go on with this."""
+        if self._recent and self._recent[-1][0] + 1 != offset:
+            self._recent.clear()
+            self._recent_bytes = 0
         for at, payload in enumerate(payloads, offset):
             self._recent.append((at, payload))
             self._recent_bytes += len(payload)
@@ -175,6 +187,10 @@ class Copies:
     @property
     def first_kept(self) -> int:
         return self._reader.start()
+
+    @property
+    def end(self) -> int:
+        return self._log.next_offset
 
     @property
     def durable_end(self) -> int:

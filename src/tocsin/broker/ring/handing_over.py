@@ -58,10 +58,11 @@ class HandingOver:
             await self._mailboxes.hand_out(name, held[-1].number)
 
     async def _post(self, name: str, subscription: str, held: Sequence[Held]) -> None:
-        frames = framed(frame_of(each.notification) for each in held)
+        """Its number is given once at this node: what is posted again has the same name."""
+        frames, moved = framed(frame_of(each.notification) for each in held), f"{self._circle.me} {held[0].number}"
 
         async def attempt(roster: Roster) -> None:
             home = roster.owner(place_of_name(name))
-            await self._asking.tell(home, Post(number_of(roster), name, subscription, frames))
+            await self._asking.tell(home, Post(number_of(roster), name, subscription, frames, moved))
 
         await self._circle.agreed(attempt)

@@ -17,7 +17,7 @@ from tocsin.broker.ring.asking import Asking, encode
 from tocsin.broker.ring.circle import Circle, number_of
 from tocsin.broker.ring.messages import Answered, Asks, Has, Replied, Request, Tell
 from tocsin.broker.ring.messages import Question as QuestionOf
-from tocsin.broker.ring.relaying import Part, Relaying
+from tocsin.broker.ring.relaying import Part, Relaying, shares_of
 from tocsin.mediation.between_nodes import frame_of, framed, ring_door
 from tocsin.model.identity import SECOND, Instant
 from tocsin.model.notification import EVERY_PLANE, Notification
@@ -62,9 +62,9 @@ class Harvesting:
             if made is None:
                 made = await self._first(roster, left, principal)
             while left:
-                part, owner = left[0], roster.owner(left[0].key).name
+                owner, part = _one_owner(roster, left)[0], left[0]
                 said = replace(part.notification, reply=made.for_part())
-                await self._relaying.to(roster, owner, part.plane, [part._replace(notification=said)], principal)
+                await self._relaying.to(roster, owner, part.plane, (), [part._replace(notification=said)], principal)
                 del left[0]
             return made.view
 
@@ -73,7 +73,7 @@ class Harvesting:
     async def _first(self, roster: Roster, left: list[Part], principal: str | None) -> ReplyRequest:
         """Those that go with it are left no more."""
         first, owner = left[0], roster.owner(left[0].key)
-        is_whole = all(roster.owner(each.key) == owner for each in left)
+        is_whole = all(name == owner.name for name in _one_owner(roster, left))
         plane = EVERY_PLANE if is_whole else first.plane
         asks = Asks(number_of(roster), self._now(), principal, plane, frame_of(_without_view(first.notification)))
         if owner.name == self._circle.me:
@@ -171,6 +171,15 @@ class Harvesting:
                 if await self._harvests.has(_view_of(token)):
                     return encode(Answered(True, await self._replying.question(NODE, token)))
         return encode(Answered(False))
+
+
+def _one_owner(roster: Roster, parts: Sequence[Part]) -> list[str]:
+    """Of each part. A view waits for what the node of the topics knows, and for one node more."""
+    owners = [name for part in parts for name, _, _ in shares_of(roster, part)]
+    if len(owners) > len(parts) or (len(owners) > 2 and len(set(owners)) > 1):
+        why = "what asks for replies lies at one point of one space: its content topic belongs to several nodes"
+        raise Refusal("bad-reply-type", f"{why} of the ring; publish it for each point, or without a reply type")
+    return owners
 
 
 def _view_of(token: str) -> str:

@@ -2,7 +2,7 @@
 and given to whoever has the machines next."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from tocsin.broker.implicit.family import MESSAGES, ROWS
@@ -20,6 +20,7 @@ from tocsin.store.machines import MachineTables, Piece, Writing
 
 PAGE_BYTES = 1 << 20
 SECONDS = 30.0
+_COPY = "copy "  # with a life, the family of what is kept of it
 _KEPT = "ring_machines "  # in the store: of each life the number of the last that is kept of it
 
 
@@ -42,7 +43,7 @@ class MachineCopies:
         self._circle, self._asking, self._runtime, self._tables = circle, asking, runtime, tables
         self._life, self._keepers = "", tuple[Member, ...]()
         self._have: dict[str, int] = {}  # by the life of a keeper, the last that it has
-        self._seq = int(now)
+        self._seq, self._is_out = int(now), False
         self._sent: list[Piece] = []
         self._refreshing: set[asyncio.Task[None]] = set()
         runtime.written = self.written
@@ -51,7 +52,7 @@ class MachineCopies:
     def chosen(self, life: str, keepers: Sequence[Member]) -> None:
         if life != self._life:
             self._have = {}
-        self._life, self._keepers = life, tuple(keepers)
+        self._life, self._keepers, self._is_out = life, tuple(keepers), False
         lives = {life_of(each) for each in keepers}
         self._have = {name: seq for name, seq in self._have.items() if name in lives}
         if len(self._have) < len(lives):
@@ -61,6 +62,10 @@ class MachineCopies:
     def is_level(self) -> bool:
         """Whether all who keep some have what is here."""
         return not self._refreshing and all(self._have.get(life_of(each)) == self._seq for each in self._keepers)
+
+    def put_out(self) -> None:
+        """Nobody keeps anything of this node: nothing more may follow from what it does."""
+        self._keepers, self._have, self._is_out = (), {}, True
 
     def begin_again(self) -> None:
         """There are other machines than before, not by any turn."""
@@ -82,11 +87,14 @@ class MachineCopies:
             await self._tell_all(())
 
     async def written(self, writing: Writing) -> None:
-        """In the order of turns: there is one at a time."""
+        """In the order of turns: there is one at a time. Refused where nobody will have it: others go on for this node,
+        or it ends and says so the next time."""
         if self._keepers:
             await self._tell_all(self._tables.pieces_of(writing))
         else:
             self._sent = []
+        if self._is_out or (self._keepers and self._circle.closing):
+            raise Refusal("overloaded", "this node is not in its ring now; try again at another, or a little later")
 
     def _told_sent(self, pieces: list[Piece]) -> None:
         """Nobody waits for that: what went out is sent again, and known by its id."""
@@ -133,7 +141,13 @@ class MachineReplicas:
         self._lock = asyncio.Lock()
 
     def _tables(self, life: str) -> MachineTables:
-        return self._store.machines(f"copy {life}", MESSAGES, ROWS, self._store.implicit)
+        return self._store.machines(_COPY + life, MESSAGES, ROWS, self._store.implicit)
+
+    def pieces(self, lives: Collection[str], wanted: Callable[[str], bool]) -> list[Piece]:
+        """Of those whose life is none of these, as far as the copies are whole."""
+        kept = [name[len(_COPY) :] for name in self._tables("").families() if name.startswith(_COPY)]
+        over = [life for life in kept if life not in lives and self.last(life)]
+        return [piece for life in over for piece in self._tables(life).pieces(wanted, outgoing=False)]
 
     def last(self, life: str) -> int:
         """0 for none that is whole."""
@@ -189,23 +203,29 @@ class Handing:
     async def give(self, asked: GatherMachines) -> MachinesKept:
         """Who asks has the arc by the roster that both go by: what is stepped here now was the last of these."""
         await self._circle.same(asked.number)
+        wanted = _within(asked.after, asked.upto)
+        if asked.copies:
+            lives = {life_of(each) for each in self._circle.roster.members}
+            return _page(await asyncio.to_thread(self._replicas.pieces, lives, wanted), asked.page, 1)
         if not asked.page:
             async with self._runtime.between_turns():
                 pass
-        found = await asyncio.to_thread(self._tables.pieces, _within(asked.after, asked.upto), outgoing=False)
+        found = await asyncio.to_thread(self._tables.pieces, wanted, outgoing=False)
         return _page(found, asked.page, 1)
 
     async def gather(self, number: int, after: int, upto: int) -> None:
-        for each in self._circle.others():
-            found: list[Piece] = []
-            page = MachinesKept(1, (), more=True)
-            at = 0
-            while page.more:
-                asked = GatherMachines(number, after, upto, at)
-                page = await self._asking.ask(each, asked, MachinesKept, SECONDS)
-                found += page.pieces
-                at += 1
-            await self._take(found)
+        """Who goes on for another has what that had among its own before it forgets the copy: so the copies come first,
+        and nothing is missed."""
+        found: list[Piece] = []
+        for copies in (True, False):
+            for each in self._circle.others():
+                page, at = MachinesKept(1, more=True), 0
+                while page.more:
+                    asked = GatherMachines(number, after, upto, at, copies)
+                    page = await self._asking.ask(each, asked, MachinesKept, SECONDS)
+                    found += page.pieces
+                    at += 1
+        await self._take(found)
 
     async def adopt(self, number: int, origin: str) -> None:
         """From the copy that goes furthest: any that is whole has all that anything followed from."""
@@ -243,8 +263,17 @@ class Handing:
             await asyncio.to_thread(tables.remove, _within(after, upto))
         self._copies.begin_again()
 
+    async def sweep(self) -> None:
+        """What is another's, and was fetched by that from elsewhere."""
+        if all(self._circle.is_mine(key_of(name)) for name in self._runtime.machines):
+            return
+        async with self._runtime.between_turns() as tables:
+            await asyncio.to_thread(tables.remove, lambda name: not self._circle.is_mine(key_of(name)))
+        self._copies.begin_again()
+
     async def put_out(self) -> None:
         """Others go on with all there was."""
+        self._copies.put_out()
         async with self._runtime.between_turns() as tables:
             await asyncio.to_thread(tables.remove)
 

@@ -32,6 +32,7 @@ class Relay(Struct, frozen=True, tag="r", array_like=True):
     principal: str | None
     plane: str
     frames: bytes
+    arcs: tuple[tuple[int, int], ...] = ()  # of those that lie at keys of several: for which it is
     questions: tuple[relay_messages.Question, ...] = ()
 
 
@@ -158,12 +159,14 @@ class Forwarded(Struct, frozen=True, array_like=True):
 
 
 class Post(Struct, frozen=True, tag="P", array_like=True):
-    """Notifications for a pull point, to the node that has it at home, by the subscription that asks for them."""
+    """Notifications for a pull point, to the node that has it at home, by the subscription that asks for them. What
+    waited in it at another home is told by the name of that move."""
 
     number: int
     pull_point: str
     subscription: str
     frames: bytes
+    moved: str = ""
 
 
 class ChangeWorld(Struct, frozen=True, tag="wc", array_like=True):
@@ -241,12 +244,14 @@ class MachinesKept(Struct, frozen=True, array_like=True):
 
 
 class GatherMachines(Struct, frozen=True, tag="ig", array_like=True):
-    """A page of what the machines remember that lie in (after, upto], from one who had that arc."""
+    """A page of what the machines remember that lie in (after, upto], from one who had that arc; or of the `copies`
+    there of those that another had who is not in the ring any more, and for whom nobody goes on yet."""
 
     number: int
     after: int
     upto: int
     page: int
+    copies: bool
 
 
 class TookMachines(Struct, frozen=True, tag="it", array_like=True):

@@ -25,7 +25,7 @@ from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.routing.ring.identifiers import SIZE, named_at, place_of_name, within
-from tocsin.routing.ring.keys import keys_of, place_of
+from tocsin.routing.ring.keys import Place, place_of, places_of
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.spans import Span
 
@@ -71,8 +71,8 @@ class Placing:
         key = span.next_key(0) if key is None else key
         return SubscriptionId(named_at(start if key is None else key, uuid.uuid4().hex))
 
-    def keys(self, notification: Notification) -> tuple[tuple[str, int], ...]:
-        return keys_of(notification, self._known().spaces)
+    def places(self, notification: Notification) -> tuple[Place, ...]:
+        return places_of(notification, self._known().spaces)
 
     def holders(self, roster: Roster, subscription: Subscription) -> list[Member]:
         """Who must have it."""

@@ -196,6 +196,7 @@ class Ring:
             means.settings.replicas,
             report,
             self.sharing,
+            publishing.forget,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
         answering = Answering(
@@ -329,7 +330,6 @@ class Ring:
                 self._means.report(f"this node is not let into the ring: {why}")
 
     async def _enter_again(self, roster: Roster) -> None:
-        self.copies.chosen("", ())  # nobody keeps any for it now, and nothing may wait for that
         for work in (self._settling.put_out, self._means.harvests.abandon):
             try:
                 async with asyncio.timeout(GIVING_UP_SECONDS):

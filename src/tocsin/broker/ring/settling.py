@@ -30,6 +30,7 @@ from tocsin.routing.ring.roster import Member, Roster
 from tocsin.store.database import Store
 
 READY = "ring_ready"  # in the store: which arc this node has all of
+SINCE = "ring_since"  # in the store: the place in the log behind all that it had when it was put out
 UNCONFIRMED = "ring"  # why nothing is sent yet by a node that was started again
 LEAVING = "leaving"  # why nothing more is sent by one that leaves
 DRAIN_SECONDS, LAST_SECONDS = 10.0, 2.0  # for what is on its way when a node leaves
@@ -50,6 +51,11 @@ class Ready(Struct, frozen=True, array_like=True):
             return True
         inside = distance(self.after, after) <= distance(self.after, upto)
         return after != upto and inside and distance(self.after, upto) <= distance(self.after, self.upto)
+
+
+def own_since(store: Store) -> int:
+    """What is before that in the log is not this node's any more, whether others had it or not."""
+    return int(store.meta(SINCE) or 0)
 
 
 def was_shared(store: Store) -> bool:
@@ -78,8 +84,9 @@ class Settling:
         replicated: int,
         report: Callable[[str], None],
         sharing: Sharing | None,
+        forget: Callable[[], None],
     ) -> None:
-        self._sharing = sharing
+        self._sharing, self._forget = sharing, forget
         self._store, self._circle, self._asking, self._placing = store, circle, asking, placing
         self._copies, self._replicas, self._adoption = copies, replicas, adoption
         self._standing, self._declarations, self._deliverer = standing, declarations, deliverer
@@ -127,6 +134,8 @@ class Settling:
         member = circle.roster.get(circle.me)
         if member is None:
             return
+        if self._sharing is not None:
+            await self._sharing.sweep()
         unsettled = self._deliverer.unsettled()
         for each in self._placing.strangers(*circle.roster.range_of(member)):
             if each.id not in unsettled:
@@ -157,8 +166,12 @@ class Settling:
             await asyncio.sleep(LOOK_AGAIN)
 
     async def put_out(self) -> None:
-        """Others go on for this node: what it had is theirs."""
+        """Others go on for this node: what it had is theirs. What they never had was not acknowledged, and is not taken
+        for known when it comes again."""
         await self._stop()
+        self._copies.put_out()
+        self._forget()
+        self._store.set_meta(SINCE, str(self._copies.end))
         self._store.set_meta(READY, "")
         ended = [
             self._standing.change_here(replace(each, state="ended", reason="this node was put out of its ring"))

@@ -100,5 +100,8 @@ class Sharing:
     async def forget(self, origin: str) -> None:
         await self._replicas.forget(origin)
 
+    async def sweep(self) -> None:
+        await self._handing.sweep()
+
     async def put_out(self) -> None:
         await self._handing.put_out()

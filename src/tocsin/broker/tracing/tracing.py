@@ -18,7 +18,7 @@ from tocsin.flow.addressing import pulled_by
 from tocsin.flow.ring_addresses import original
 from tocsin.flow.traces import Account, Accounts, Logged, Newest, Outcome, Sought
 from tocsin.matching.catalogue import Catalogue
-from tocsin.matching.engine import matches
+from tocsin.matching.engine import matches, may_have
 from tocsin.matching.explain.explanation import count, leaf
 from tocsin.matching.explain.filters import Explanation, explain
 from tocsin.matching.judge import Judge, Undecided
@@ -26,6 +26,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
+from tocsin.routing.ring.meeting import tells
 from tocsin.store.database import Store
 from tocsin.store.errors import StoreError
 from tocsin.store.past import History
@@ -155,7 +156,7 @@ class Traces:
         if found.pull_point is not None:
             return met.id == found.pull_point
         try:
-            return matches(met, found.notification, known, self._judge, self._base_url)
+            return matches(met, found.notification, known, self._judge, self._base_url, tells)
         except Undecided:
             return True
 
@@ -164,6 +165,9 @@ class Traces:
         subscription = history[at].subscription
         if found.pull_point is not None:
             return Account(subscription, _addressed(found.pull_point, subscription))
+        way = found.notification.way
+        if way is not None and way.plane and not may_have(subscription, found.notification, known, tells):
+            return Account(subscription, _elsewhere())
         explanation = explain(subscription, found.notification, known, self._judge, self._base_url)
         return Account(subscription, explanation, remark=_remark(history, at, found.notification.at.offset))
 
@@ -259,6 +263,12 @@ def _addressed(pull_point: str, subscription: Subscription) -> Explanation:
     is_it = subscription.id == pull_point
     part = leaf("what is for everybody", is_it, f"it was put into the pull point {pull_point} alone")
     return Explanation(is_it, part.why, (part if is_it else replace(part, decides=True),))
+
+
+def _elsewhere() -> Explanation:
+    """One that stands at several nodes is told by one of them, which says whether it wants it."""
+    part = leaf("what this node tells", False, "if it wants this, another node of the ring tells it, or has told it")
+    return Explanation(False, part.why, (replace(part, decides=True),))
 
 
 def _remark(history: Sequence[Changed], at: int, offset: int) -> str:

@@ -84,9 +84,9 @@ def keys_told(told: Notification, known: Catalogue) -> list[str]:
     keys = [_path(some) for count in range(len(steps) + 1) for some in combinations(steps, count)]
     keys += [f"type {each}" for each in evidence.types] + [f"category {each}" for each in evidence.categories]
     keys += [f"from {told.producer}", _ANY, *([_RDF] if told.payload.media_type == "text/turtle" else ())]
-    tenant, point = dict(told.attributes).get("tenant"), evidence.point(WEATHER.name)
+    tenant, areas = dict(told.attributes).get("tenant"), evidence.areas(WEATHER.name)
     keys += [f"tenant {tenant}"] if tenant else []
-    return keys + ([f"sky {point[_SKY]}"] if point is not None else [])
+    return keys + [f"sky {each[_SKY]}" for each in areas if isinstance(each, tuple)]
 
 
 def _path(steps: Iterator[QName] | Sequence[QName]) -> str:

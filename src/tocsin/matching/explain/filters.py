@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from typing import assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tocsin.markup.conditions import ExpressionError
 from tocsin.matching.catalogue import Catalogue
@@ -16,6 +17,7 @@ from tocsin.matching.filters import satisfies
 from tocsin.matching.index.topics import topic_matches
 from tocsin.matching.judge import Judge, Undecided
 from tocsin.mediation.times import timestamp
+from tocsin.model.areas import meets, spaces_in
 from tocsin.model.filters import (
     DESCEND,
     ActionIs,
@@ -34,7 +36,7 @@ from tocsin.model.filters import (
 )
 from tocsin.model.names import QName, Topic
 from tocsin.model.notification import Notification, came_by
-from tocsin.model.space import Coordinate, Dimension, Side
+from tocsin.model.space import Coordinate, Dimension, Side, overlap
 from tocsin.model.subscription import Subscription, neighbour_of
 from tocsin.model.topics import written_path
 
@@ -185,21 +187,30 @@ def _attribute_reason(evidence: Evidence, asked: AttributeIs) -> str:
 
 
 def _box(evidence: Evidence, asked: InBox, room: PartBudget) -> Part:
-    space, point = evidence.catalogue.spaces.get(asked.space), evidence.point(asked.space)
+    space, areas = evidence.catalogue.spaces.get(asked.space), evidence.areas(asked.space)
     what = filter_text(asked, evidence.catalogue.spaces)
-    if space is None or point is None:
+    if space is None or not areas:
         return Part(what, "does not apply", _nowhere(evidence, asked.space))
-    sides = zip(space.dimensions, point, asked.sides, strict=True)
-    telling = Composer[_Side](room, lambda each: _side(*each), lambda each: "yes" if each[1] in each[2] else "no")
-    return telling.all_of(what, list(sides))
+    met = next((each for each in areas if meets(each, asked.sides)), None)
+    area = areas[0] if met is None else met
+    sides = zip(space.dimensions, area.sides if isinstance(area, InBox) else area, asked.sides, strict=True)
+    telling = Composer[_Side](room, lambda each: _side(*each), lambda each: "yes" if _is_met(*each[1:]) else "no")
+    found = telling.all_of(what, list(sides))
+    if met is not None or len(areas) == 1:
+        return found
+    return replace(found, why=f"none of its {len(areas)} content topics in {space.name} is; of the first, {found.why}")
 
 
-_Side = tuple[Dimension, Coordinate, Side]
+_Side = tuple[Dimension, Coordinate | Side, Side]
 
 
-def _side(dimension: Dimension, value: Coordinate, side: Side) -> Part:
-    asked, shown = side_text(side, dimension), coordinate_text(value, dimension)
-    inside = value in side
+def _is_met(told: Coordinate | Side, side: Side) -> bool:
+    return told in side if isinstance(told, str | float) else overlap(side, told)
+
+
+def _side(dimension: Dimension, told: Coordinate | Side, side: Side) -> Part:
+    asked, inside = side_text(side, dimension), _is_met(told, side)
+    shown = coordinate_text(told, dimension) if isinstance(told, str | float) else side_text(told, dimension)
     return leaf(f"{dimension.name} {asked}", inside, f"{dimension.name} is {shown}{'' if inside else f', not {asked}'}")
 
 
@@ -209,9 +220,9 @@ def _nowhere(evidence: Evidence, space: str) -> str:
         return f"no space {space} is declared"
     if text is None:
         return "it has no content topic"
-    named = text.partition(":")[0]
-    if named != space:
-        return f"its content topic is in the space {shortened(named)}"
+    named = spaces_in(text)
+    if space not in named:
+        return f"its content topic is in the space {shortened(' and '.join(named))}"
     return f"its content topic {shortened(text)} is no point of {space}"
 
 

@@ -175,8 +175,8 @@ class BoxAtoms:
 
     def match(self, evidence: Evidence, holding: HoldingAtoms) -> None:
         for name, index in self._spaces.items():
-            if self._catalogue.spaces.get(name) == index.space and (point := evidence.point(name)) is not None:
-                holding.arrays.append(index.match(point))
+            if self._catalogue.spaces.get(name) == index.space and (areas := evidence.areas(name)):
+                holding.arrays.append(index.about(areas))
 
     def indexes(self) -> list[BoxIndex]:
         return list(self._spaces.values())

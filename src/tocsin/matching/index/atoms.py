@@ -125,7 +125,7 @@ def _implies(narrow: Filter, wide: Filter) -> bool:
         case TopicIs(), TopicIs():
             return topics_cover(wide, narrow, QUICK)
         case InBox(), InBox():
-            return wide.space == narrow.space and boxes_cover((wide,), (narrow,))
+            return wide.space == narrow.space and boxes_cover((wide,), narrow)
     return False
 
 

@@ -18,6 +18,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from tocsin.matching.index.axes import CELLS, Axis, Cells, Hours, Numbers, Strings, Verdicts, axis_of, ends
+from tocsin.matching.index.overlaps import Overlaps, places_meeting
+from tocsin.model.areas import Area
 from tocsin.model.filters import InBox
 from tocsin.model.space import WHOLE, Coordinate, Dimension, InformationSpace, Interval, Like, OneOf, Point, Side
 
@@ -89,6 +91,17 @@ class BoxIndex:
         found = [block.match(self._kernel, asked, values) for block in self._blocks]
         if len(found) == 1 and not len(self._everywhere.atoms):
             return found[0]
+        return np.concatenate([self._everywhere.atoms, *found])
+
+    def about(self, areas: Sequence[Area]) -> Atoms:
+        """Those whose box any of them has a point in, each once."""
+        found = [self._meeting(each) if isinstance(each, InBox) else self.match(each) for each in areas]
+        return found[0] if len(found) == 1 else np.unique(np.concatenate(found))
+
+    def _meeting(self, box: InBox) -> Atoms:
+        cells = [axis.cells(side) for axis, side in zip(self._axes, box.sides, strict=True)]
+        numbers, values = self._ends(box.sides), [Overlaps(axis, box.sides[at]) for at, axis in self._strings]
+        found = [block.meeting(cells, numbers, values) for block in self._blocks]
         return np.concatenate([self._everywhere.atoms, *found])
 
     def __len__(self) -> int:
@@ -208,6 +221,12 @@ class _Block:
             places = places.compress(verdicts.of(self.rules.take(places, 0)[:, at]))
         return self.atoms.take(places)
 
+    def meeting(self, cells: Sequence[Cells], numbers: Sequence[float], values: list[Overlaps]) -> Atoms:
+        places = places_meeting(self.bits, self.bounds, self.top, cells, numbers)
+        for at, verdicts in enumerate(values):
+            places = places.compress(verdicts.of(self.rules.take(places, 0)[:, at]))
+        return self.atoms.take(places)
+
     def _grow(self) -> None:
         words = self.bits.shape[2]
         longer = 2 * words if words < SMALL else LARGE
@@ -240,14 +259,14 @@ _SOME = 200  # of so many combinations the needless ones are looked for
 _NUMBER, _STRING = Dimension("", "number"), Dimension("", "string")
 
 
-def boxes_cover(wide: Sequence[InBox], narrow: Sequence[InBox], space: InformationSpace | None = None) -> bool:
-    """True only if every point that is in all of `narrow`, which are some, is in one of `wide`; all of one space.
+def boxes_cover(wide: Sequence[InBox], narrow: InBox, space: InformationSpace | None = None) -> bool:
+    """True only if every point that is in `narrow` is in one of `wide`; all of one space.
 
     Complete for one and one, and for more within the budget, if the space is given. Without it coordinates are taken
     to be any strings, or any numbers where a side is of numbers: no more is covered than there is.
     """
     # none when boxes are of a space declared otherwise
-    boxes = [*wide, *narrow]
+    boxes = [*wide, narrow]
     if space is None:
         columns = zip(*(box.sides for box in boxes), strict=False)
         guessed = tuple(_NUMBER if any(type(side) is Interval for side in sides) else _STRING for sides in columns)
@@ -256,9 +275,9 @@ def boxes_cover(wide: Sequence[InBox], narrow: Sequence[InBox], space: Informati
     dimensions = guessed if all(_is_of(box, guessed) for box in boxes) else None
     if dimensions is None:
         return False
-    if any(all(map(_side_covers, one.sides, other.sides, dimensions)) for one in wide for other in narrow):
+    if any(all(map(_side_covers, one.sides, narrow.sides, dimensions)) for one in wide):
         return True
-    return len(wide) + len(narrow) > 2 and _Trial(BUDGET).cover(wide, narrow, dimensions)
+    return len(wide) > 1 and _Trial(BUDGET).cover(wide, narrow, dimensions)
 
 
 def _is_of(box: InBox, dimensions: tuple[Dimension, ...]) -> bool:
@@ -294,7 +313,7 @@ class _Trial:
     def __init__(self, budget: int) -> None:
         self._budget = budget
 
-    def cover(self, wide: Sequence[InBox], narrow: Sequence[InBox], dimensions: tuple[Dimension, ...]) -> bool:
+    def cover(self, wide: Sequence[InBox], narrow: InBox, dimensions: tuple[Dimension, ...]) -> bool:
         """`reached` are the sets of wide boxes, as bits, that a point may still be in after some of the dimensions."""
         try:
             classes = [self._classes(wide, narrow, at, each) for at, each in enumerate(dimensions)]
@@ -306,12 +325,12 @@ class _Trial:
         except _OverBudget:
             return False
 
-    def _classes(self, wide: Sequence[InBox], narrow: Sequence[InBox], at: int, dimension: Dimension) -> set[int]:
-        """For each class inside the narrow sides, which wide boxes have it."""
-        wides, narrows = [box.sides[at] for box in wide], [box.sides[at] for box in narrow]
-        tried = self._tried(dimension, {*wides, *narrows})
+    def _classes(self, wide: Sequence[InBox], narrow: InBox, at: int, dimension: Dimension) -> set[int]:
+        """For each class inside the narrow side, which wide boxes have it."""
+        wides = [box.sides[at] for box in wide]
+        tried = self._tried(dimension, {*wides, narrow.sides[at]})
         self._spend(len(tried) * len(wides))
-        return _least(_having(each, wides) for each in tried if all(each in side for side in narrows))
+        return _least(_having(each, wides) for each in tried if each in narrow.sides[at])
 
     def _tried(self, dimension: Dimension, sides: set[Side]) -> set[Coordinate]:
         match dimension.kind:

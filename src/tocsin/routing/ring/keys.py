@@ -1,14 +1,17 @@
 """Where subscriptions and notifications meet on the circle: each in a plane, of the topics or of an information space.
 
-Whatever matches a subscription has, in the plane of that, a key within its span.
+Whatever matches a subscription has, in the plane of that, a key within its span. A notification that is about more than
+a point has many keys, and then all nodes agree on one at which the two meet (meeting.py).
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
-from tocsin.model.content_topic import CONTENT_TOPIC, point_in, space_of
-from tocsin.model.filters import TOPICS, AllOf, AnyOf, Filter, ForNotifier, TopicIs, boxes_of
+from tocsin.model.areas import areas_in, spaces_in
+from tocsin.model.content_topic import CONTENT_TOPIC
+from tocsin.model.filters import TOPICS, AllOf, AnyOf, Filter, ForNotifier, InBox, TopicIs, boxes_of
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.space import InformationSpace
@@ -17,6 +20,7 @@ from tocsin.routing.ring.identifiers import SIZE, identifier_of, place_of_name
 from tocsin.routing.ring.spans import EVERYWHERE, NOWHERE, Arcs, Keys, Span, union
 from tocsin.routing.ring.topic_keys import key_of_topic, span_of_topics
 
+MOST_REMEMBERED = 1_024  # content topics; each may be long
 Spaces = Mapping[str, InformationSpace]
 
 
@@ -37,15 +41,28 @@ def place_of(filters: Iterable[Filter], spaces: Spaces) -> Place:
     return _place(TOPICS, _topics(asked))
 
 
-def keys_of(notification: Notification, spaces: Spaces) -> tuple[tuple[str, int], ...]:
-    """A plane and a key, each plane once, that of the topics first."""
-    key = TOPICS, key_of_topic(notification.topic)
+def places_of(notification: Notification, spaces: Spaces) -> tuple[Place, ...]:
+    """Each plane once, that of the topics first. What lies at one point, as nearly all does, has one key there."""
+    first = Place(TOPICS, Keys((key_of_topic(notification.topic),)))
     text = notification.attribute(CONTENT_TOPIC)
-    space = None if text is None else spaces.get(space_of(text))
-    if text is None or space is None:
-        return (key,)
-    point = point_in(space, text)
-    return (key,) if point is None else (key, (space.name, curve_through(space).key(point)))
+    if text is None:
+        return (first,)
+    known = [space for name in spaces_in(text) if (space := spaces.get(name)) is not None]
+    found = (Place(each.name, told_of(notification, each)) for each in known)
+    return (first, *(each for each in found if each.span != NOWHERE))
+
+
+def told_of(notification: Notification, space: InformationSpace) -> Span:
+    """The keys of all that it is about in that space."""
+    return _span_of(notification.attribute(CONTENT_TOPIC) or "", space)
+
+
+@lru_cache(MOST_REMEMBERED)
+def _span_of(text: str, space: InformationSpace) -> Span:
+    curve, areas = curve_through(space), areas_in(space, text)
+    if len(areas) == 1 and not isinstance(areas[0], InBox):
+        return Keys((curve.key(areas[0]),))
+    return union(curve.span(each.sides) if isinstance(each, InBox) else Keys((curve.key(each),)) for each in areas)
 
 
 def _place(plane: str, span: Span) -> Place:
