@@ -1,5 +1,6 @@
 """All that can happen to a ring, in any order: by numbers that a seed or Hypothesis gives."""
 
+from collections.abc import Callable
 from random import Random
 
 from msgspec.structs import replace
@@ -39,8 +40,15 @@ def rough(random: Random) -> Links:
 
 
 class Storm:
-    def __init__(self, seed: int, links: Links, machines: Machines = SHORT, nodes: int = 3) -> None:
-        self.members = Membership(seed, links, machines).start(NAMES[:nodes])
+    def __init__(
+        self,
+        seed: int,
+        links: Links,
+        machines: Machines = SHORT,
+        nodes: int = 3,
+        ring: Callable[..., Membership] = Membership,
+    ) -> None:
+        self.members = ring(seed, links, machines).start(NAMES[:nodes])
         self.ring, self.nodes = self.members.ring, self.members.nodes.named
 
     def act(self, what: str, node: int, topic: int, subscription: int, seconds: float | None = None) -> None:
@@ -87,9 +95,15 @@ class Storm:
         self.ring.run_for(10 * LEASE)
 
 
-def blow(seed: int, steps: int, machines: Machines = SHORT, links: Links | None = None) -> Storm:
+def blow(
+    seed: int,
+    steps: int,
+    machines: Machines = SHORT,
+    links: Links | None = None,
+    ring: Callable[..., Membership] = Membership,
+) -> Storm:
     random = Random(seed)
-    storm = Storm(seed, links or rough(random), machines)
+    storm = Storm(seed, links or rough(random), machines, ring=ring)
     weights = WEIGHTS | random.choice([{}, CRASHES, CUTS, MOVES, CRASHES | CUTS | MOVES])
     for what in random.choices(list(weights), list(weights.values()), k=steps):
         made = len(storm.ring.asked)

@@ -93,6 +93,7 @@ def _start(node: Node, directory: Directory) -> None:
         reader,
         [
             Follower(node.standing.changed, node.declarations.declared),
+            *(() if node.ring is None else (Follower(node.ring.demanding.changed),)),
             Follower(node.settlement.filters.changed),
             Follower(node.consumers.changed),
             *node.engine.followers(),

@@ -168,8 +168,9 @@ class RingSettings(Struct, frozen=True):
     What is acknowledged is at so many `replicas`, no two at one `site`. Nodes hear of each other every `beat`; who
     reaches no majority for the time of a `lease` acknowledges nothing, and who is not heard of for a `silence` is put
     out. With a `max_latency` notifications of one topic wait so long at most for others that go to the same node; what
-    is known of a topic is forgotten when it was `idle` so long. Every `balance` it is looked whether one node has more
-    than twice the mean to do."""
+    is known of a topic is forgotten when it was `idle` so long. What nobody wants is sent to the node that it belongs
+    to all the same, or `relay` is on demand: then it stays at this one. Every `balance` it is looked whether one node
+    has more than twice the mean to do."""
 
     port: Annotated[int | None, optional(whole(0, 65535))] = None
     advertise: Annotated[str | None, optional(HOST)] = None
@@ -183,6 +184,7 @@ class RingSettings(Struct, frozen=True):
     max_latency: Annotated[float | None, optional(DURATION)] = None
     idle: Duration = 60.0
     balance: Annotated[float | None, optional(DURATION)] = 60.0
+    relay: Annotated[Literal["always", "on-demand"], one_of("always", "on-demand")] = "always"
 
 
 class PipelineSettings(Struct, frozen=True):

@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
 application = typer.Typer(invoke_without_command=True)
 ALONE = "this node is a ring of one: it has all of it; `tocsin serve --join HOST:PORT` starts another beside it"
-NAMES = ("node", "doors", "share", "load", "subscriptions", "accepted", "passed on", "delivered", "copies at", "")
+NAMES = (
+    "node",
+    "doors",
+    "share",
+    "load",
+    "subscriptions",
+    "accepted",
+    "passed on",
+    "left",
+    "delivered",
+    "copies at",
+    "",
+)
 
 
 @asking(application.callback, "tocsin ring")
@@ -39,7 +51,7 @@ async def remove(
 
 
 def _row(each: MemberDocument, here: str) -> tuple[str, ...]:
-    counts = (each.subscriptions, each.accepted, each.relayed, each.delivered)
+    counts = (each.subscriptions, each.accepted, each.relayed, each.left, each.delivered)
     told = ("" if count is None else f"{count:,}" for count in counts)
     state = each.trouble or ("" if each.ready else "fetches its part") or ("this one" if each.node == here else "")
     load = "" if each.load is None else f"{each.load:.2f}"
@@ -47,10 +59,10 @@ def _row(each: MemberDocument, here: str) -> tuple[str, ...]:
 
 
 def _line(row: tuple[str, ...]) -> str:
-    _, doors, share, load, subscriptions, accepted, relayed, delivered, copies, state = row
+    _, doors, share, load, subscriptions, accepted, relayed, left, delivered, copies, state = row
     said = f"doors {doors}; {share} of the circle{f', {load} times the mean to do' if load else ''}; {subscriptions}"
-    said = f"{said} subscriptions; {accepted} accepted, {relayed} passed"
-    return f"{said} on, {delivered} delivered; copies at {copies or 'none'}{'; ' if state else ''}{state}"
+    said = f"{said} subscriptions; {accepted} accepted, {relayed} passed on, {left} left, {delivered} delivered; copies"
+    return f"{said} at {copies or 'none'}{'; ' if state else ''}{state}"
 
 
 def _words(found: RingDocument) -> Iterator[str]:

@@ -15,6 +15,7 @@ from tocsin.broker.ring.balancing import Balancing
 from tocsin.broker.ring.circle import Circle
 from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.demanding import Demanding
 from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.placing import Placing
@@ -44,6 +45,7 @@ class Answering:
         membership: Membership,
         placing: Placing,
         relaying: Relaying,
+        demanding: Demanding,
         harvesting: Harvesting,
         replicas: Replicas,
         settling: Settling,
@@ -65,7 +67,7 @@ class Answering:
     ) -> None:
         self._sharing, self._balancing = sharing, balancing
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
-        self._harvesting, self._view_replicas = harvesting, view_replicas
+        self._demanding, self._harvesting, self._view_replicas = demanding, harvesting, view_replicas
         self._replicas, self._settling, self._declaring, self._commons = replicas, settling, declaring, commons
         self._declarations, self._publishing = declarations, publishing
         self._points, self._door, self._load, self._stored = points, door, load, stored
@@ -84,7 +86,11 @@ class Answering:
             case asked.Machine(question=question):
                 return await self._membership.answer(question)
             case asked.Relay():
-                await self._relaying.take(peer, request)
+                return encode(await self._relaying.take(peer, request))
+            case asked.Demanded(what):
+                self._demanding.told(what)
+            case asked.Begun():
+                self._demanding.forget()
             case asked.Asks():
                 return encode(await self._harvesting.take(peer, request))
             case asked.Has():
@@ -98,7 +104,7 @@ class Answering:
                 await self._placing.change_here(roster, self._placing.on_clock(subscription, now))
             case asked.Put(number, now, subscriptions):
                 await self._circle.same(number)
-                await self._placing.put_here(subscriptions, now)
+                await self._placing.put(subscriptions, now)
             case asked.Gather(number, after, upto, behind):
                 await self._circle.same(number)
                 return encode(await self._gathered(after, upto, behind))

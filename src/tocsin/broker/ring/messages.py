@@ -10,6 +10,7 @@ from tocsin.model.declarations import Declaration
 from tocsin.model.identity import Instant
 from tocsin.model.names import Topic
 from tocsin.model.subscription import Subscription
+from tocsin.routing.ring import relay_messages
 from tocsin.semantics.interest.changes import Change as WorldChange
 from tocsin.semantics.interest.changes import Changing
 from tocsin.store.machines import Piece
@@ -24,13 +25,25 @@ class Machine(Struct, frozen=True, tag="m", array_like=True):
 
 
 class Relay(Struct, frozen=True, tag="r", array_like=True):
-    """Notifications for the one who has their keys, in frames; `plane` says for which subscriptions alone."""
+    """Notifications for the one who has their keys, in frames; `plane` says for which subscriptions alone. Where it is
+    asked who wants such, that is what it is answered with."""
 
     number: int
     principal: str | None
     plane: str
     frames: bytes
     arcs: tuple[tuple[int, int], ...] = ()  # of those that lie at keys of several: for which it is
+    questions: tuple[relay_messages.Question, ...] = ()
+
+
+class Demanded(Struct, frozen=True, tag="rd", array_like=True):
+    """To one that asked who wants something: somebody does by now, or nobody any more."""
+
+    what: relay_messages.Tell | relay_messages.Unwanted
+
+
+class Begun(Struct, frozen=True, tag="rb", array_like=True):
+    """Whatever I said that nobody wants, before I was started: I know nothing of it."""
 
 
 class Change(Struct, frozen=True, tag="c", array_like=True):
@@ -386,8 +399,9 @@ class Load(Struct, frozen=True, tag="l", array_like=True):
 
 
 class Loaded(Struct, frozen=True, array_like=True):
-    """Where it is reached, subscriptions that stand there, and what was taken, relayed and sent since it began;
-    `keepers` have copies of its log. `weight` is how much it has to do a second, by what came lately."""
+    """Where it is reached, subscriptions that stand there, and what was taken, relayed and sent since it began, and
+    `left` as nobody wanted it; `keepers` have copies of its log. `weight` is how much it has to do a second, by what
+    came lately."""
 
     url: str
     subscriptions: int
@@ -396,6 +410,7 @@ class Loaded(Struct, frozen=True, array_like=True):
     delivered: int
     keepers: tuple[str, ...] = ()
     ready: bool = True
+    left: int = 0
     weight: float = 0.0
 
 
@@ -432,6 +447,8 @@ class Relieved(Struct, frozen=True, tag="lr", array_like=True):
 Request = (
     Machine
     | Relay
+    | Demanded
+    | Begun
     | Change
     | Put
     | Gather

@@ -6,7 +6,7 @@ Every change is made at home, gets the next version there, and is acknowledged w
 import asyncio
 import random
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache
 from weakref import WeakValueDictionary
 
@@ -41,7 +41,8 @@ def is_of_ring(subscription: Subscription) -> bool:
 
 
 class Placing:
-    """`known` is what is declared; `expect` hears of a pull point that comes here from another node."""
+    """`known` is what is declared; `expect` hears of a pull point that comes here from another node. `settled` returns
+    when no node leaves what those want that are called so."""
 
     def __init__(
         self,
@@ -52,9 +53,11 @@ class Placing:
         known: Callable[[], Catalogue],
         now: Callable[[], Instant],
         expect: Callable[[str], None],
+        settled: Callable[[Iterable[str]], Awaitable[None]],
     ) -> None:
         self._circle, self._asking, self._journal, self._standing = circle, asking, journal, standing
-        self._known, self._now, self._expect = known, now, expect
+        self._known, self._now, self._expect, self._settled = known, now, expect, settled
+        self._storing: dict[str, asyncio.Future[int]] = {}
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # while somebody has one
         self._span = lru_cache(SPANS)(self._span_of)
 
@@ -123,31 +126,43 @@ class Placing:
             else:
                 version = 1 if before is None else before.version + 1
                 subscription = replace(original(asked), version=version)
-                await self.put_here((subscription,), fresh=before is None)
+            await self.put_here((subscription,), fresh=before is None)
             concerned = {each.name: each for each in self.holders(roster, subscription)}
             if before is not None:
                 concerned |= {each.name: each for each in self.holders(roster, before)}
             others = [each for each in concerned.values() if each.name != self._circle.me]
             put = Put(number_of(roster), self._now(), (original(subscription),))
-            await asyncio.gather(*(self._asking.tell(each, put) for each in others))
+            await asyncio.gather(self._settled((subscription.id,)), *(self._asking.tell(each, put) for each in others))
+
+    async def put(self, subscriptions: Sequence[Subscription], now: Instant) -> None:
+        """From their homes; when it returns they may be acknowledged as far as this node is concerned."""
+        await self.put_here(subscriptions, now)
+        await self._settled([each.id for each in subscriptions])
 
     async def put_here(
         self, subscriptions: Iterable[Subscription], now: Instant | None = None, *, fresh: bool = False
     ) -> None:
-        """On disk when it returns; what is older than what stands here changes nothing. `now` is on the clock of who
-        says it; `fresh` is what was nowhere before."""
+        """On disk when it returns; what is older than what stands here changes nothing, and what is the same may have
+        been put a moment ago. `now` is on the clock of who says it; `fresh` is what was nowhere before."""
         futures = []
         for each in subscriptions:
             before = self._latest(each.id)
             if (before is None and each.state == "ended") or (before is not None and before.version >= each.version):
+                futures += [self._storing[each.id]] if each.id in self._storing else []
                 continue
             since = self._journal.position() if before is None else before.since
             mine = self.localised(replace(each if now is None else self.on_clock(each, now), since=since))
             if not fresh:
                 self._look_at(before, mine)
-            futures.append(self._standing.change_here(mine))
+            futures.append(self._store(mine))
         for future in futures:
             await self._journal.stored(future)
+
+    def _store(self, subscription: Subscription) -> "asyncio.Future[int]":
+        name, stored = subscription.id, self._standing.change_here(subscription)
+        self._storing[name] = stored
+        stored.add_done_callback(lambda done: self._storing.pop(name) if self._storing.get(name) is done else None)
+        return stored
 
     def on_clock(self, subscription: Subscription, now: Instant) -> Subscription:
         """It ends when it should, though the clocks of two nodes are far apart."""

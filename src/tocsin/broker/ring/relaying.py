@@ -2,13 +2,14 @@
 acknowledged (paper 004 s3.A). What waits for a node while another request is under way goes there together."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.circle import Circle, number_of
+from tocsin.broker.ring.demanding import Demanding
 from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.messages import Relay
 from tocsin.broker.ring.placing import Placing
@@ -17,17 +18,21 @@ from tocsin.model.notification import EVERY_PLANE, Notification
 from tocsin.routing.ring.keys import Place
 from tocsin.routing.ring.meeting import CIRCLE, shared_out
 from tocsin.routing.ring.ranges import Ranges
+from tocsin.routing.ring.relay import RELAY, Verdict
+from tocsin.routing.ring.relay_messages import Answered, Question
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.spans import Keys, Span
 
 MOST_BYTES = 1 << 20  # in one request, unless one alone has more
 MOST_OPEN = 4  # requests to one node
+Answers = tuple[Answered, ...]
 
 
 class Part(NamedTuple):
     """A notification for the subscriptions of one plane, whoever has the key. One that has several keys there has a
     `span`, and `arcs` in which it is still to be taken; those whom a node is to tell of it are found by its arcs.
-    `whole` is of how many such parts, or none where it is not known that nobody has any of them."""
+    `whole` is of how many such parts, or none where it is not known that nobody has any of them. A `question` of who
+    wants such goes with it."""
 
     notification: Notification
     plane: str
@@ -35,6 +40,7 @@ class Part(NamedTuple):
     span: Span | None = None
     arcs: Ranges = ()
     whole: int = 0
+    question: Question | None = None
 
 
 class _Whither(NamedTuple):
@@ -52,27 +58,29 @@ class _Group:
     def __init__(self, whither: _Whither) -> None:
         self.whither = whither
         self.frames: list[bytes] = []
+        self.questions: list[Question] = []
         self.size = 0
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def takes(self, size: int) -> bool:
         return not self.frames or self.size + size <= MOST_BYTES
 
-    def add(self, frames: Iterable[bytes], size: int) -> None:
+    def add(self, frames: Iterable[bytes], size: int, questions: Iterable[Question]) -> None:
         self.frames += frames
+        self.questions += questions
         self.size += size
 
 
 class _Lane:
     """To one member: at once while few requests are under way, then together."""
 
-    def __init__(self, to: Member, asking: Asking) -> None:
-        self._to, self._asking = to, asking
+    def __init__(self, to: Member, asking: Asking, answered: Callable[[Iterable[Answered]], None]) -> None:
+        self._to, self._asking, self._answered = to, asking, answered
         self._waiting: dict[_Whither, _Group] = {}
         self._open = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def put(self, whither: _Whither, frames: Sequence[bytes]) -> Awaitable[None]:
+    def put(self, whither: _Whither, frames: Sequence[bytes], questions: Sequence[Question]) -> Awaitable[None]:
         size = sum(map(len, frames))
         group = self._waiting.get(whither)
         if group is None or not group.takes(size):
@@ -80,7 +88,7 @@ class _Lane:
                 self._send(self._waiting.pop(whither))
             group = self._waiting[whither] = _Group(whither)
             asyncio.get_running_loop().call_soon(self._next)
-        group.add(frames, size)
+        group.add(frames, size, questions)
         return asyncio.shield(group.done)
 
     def _next(self) -> None:
@@ -96,8 +104,8 @@ class _Lane:
     async def _sent(self, group: _Group) -> None:
         try:
             number, principal, plane, arcs = group.whither
-            relay = Relay(number, principal, plane, framed(group.frames), arcs)
-            await self._asking.tell(self._to, relay)
+            relay = Relay(number, principal, plane, framed(group.frames), arcs, tuple(group.questions))
+            self._answered(await self._asking.ask(self._to, relay, Answers))
             group.done.set_result(None)
         except BaseException as problem:
             group.done.set_exception(problem)
@@ -114,21 +122,26 @@ class Relaying:
         asking: Asking,
         placing: Placing,
         publishing: Publishing,
+        demanding: Demanding,
         gathering: Gathering | None = None,
     ) -> None:
         self._circle, self._asking, self._placing, self._publishing = circle, asking, placing, publishing
-        self._gathering = gathering
+        self._demanding, self._gathering = demanding, gathering
         self._lanes: dict[str, _Lane] = {}
-        self.relayed = self.taken = 0
+        self.relayed = self.taken = self.left = 0
 
     def elsewhere(self, notifications: Sequence[Notification]) -> list[Part] | None:
-        """None for one that belongs here alone, or where there is nobody else."""
+        """None for one that belongs here alone or that nobody wants, or where there is nobody else. One that asks for
+        replies has its view where it belongs, whoever wants it."""
         circle = self._circle
         if circle.is_alone or notifications[0].addressee:
             return None
-        parts = [part for each in notifications for part in self._parts(each)]
-        is_here = len(notifications) == 1 and circle.is_ready and not circle.is_moving
-        if is_here and self._are_mine(parts):
+        parts_of = self._parts if notifications[0].reply is not None else self._wanted_parts
+        if len(notifications) > 1:
+            return [part for each in notifications for part in parts_of(each) or [self._kept(each)]]
+        parts = parts_of(notifications[0])
+        is_here = circle.is_ready and not circle.is_moving
+        if not parts or (is_here and self._are_mine(parts)):
             circle.must_act()
             return None
         return parts
@@ -141,11 +154,12 @@ class Relaying:
             await asyncio.gather(*turns)
         await self._spread(parts, principal)
 
-    async def take(self, by: str, asked: Relay) -> None:
-        """From another node, for what belongs here."""
+    async def take(self, by: str, asked: Relay) -> Answers:
+        """From another node, for what belongs here; who wants such, if that is asked."""
         await self._circle.same(asked.number, ready=True)
         await self._publishing.take(ring_door(by, asked.plane, arcs=asked.arcs), asked.frames, asked.principal)
         self.taken += 1
+        return self._demanding.asked(asked.questions) if asked.questions else ()
 
     def _parts(self, notification: Notification) -> list[Part]:
         places = self._placing.places(notification)
@@ -155,6 +169,26 @@ class Relaying:
     def _are_mine(self, parts: Iterable[Part]) -> bool:
         roster, me = self._circle.roster, self._circle.me
         return all(name == me for each in parts for name, _, _ in shares_of(roster, each))
+
+    def _wanted_parts(self, notification: Notification) -> list[Part]:
+        """None where nobody wants any of them. Else all: what a publisher repeats at another node, which knows more or
+        less of who wants it, is then taken in the same parts, and known again."""
+        parts = self._parts(notification)
+        verdicts = [self._verdict(each) for each in parts]
+        if any(each.relay for each in verdicts):
+            return [part._replace(question=each.question) for part, each in zip(parts, verdicts, strict=True)]
+        self.left += 1
+        return []
+
+    def _verdict(self, part: Part) -> Verdict:
+        if part.span is not None or self._circle.is_mine(part.key):
+            return RELAY
+        return self._demanding.verdict(part.plane, part.key, part.notification.topic)
+
+    def _kept(self, notification: Notification) -> Part:
+        """Among others: what nobody wants is accepted here."""
+        me = self._circle.member
+        return Part(notification, EVERY_PLANE, 0 if me is None else me.id, whole=1)
 
     async def _spread(self, parts: list[Part], principal: str | None) -> None:
         left, began = list(parts), self._circle.number
@@ -189,8 +223,9 @@ class Relaying:
         assert member is not None
         lane = self._lanes.get(member.address)
         if lane is None:
-            lane = self._lanes[member.address] = _Lane(member, self._asking)
-        await lane.put(_Whither(number_of(roster), principal, plane, arcs), frames)
+            lane = self._lanes[member.address] = _Lane(member, self._asking, self._demanding.answered)
+        questions = [each.question for each in parts if each.question is not None]
+        await lane.put(_Whither(number_of(roster), principal, plane, arcs), frames, questions)
         self.relayed += len(frames)
 
 

@@ -26,6 +26,7 @@ from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
 from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
+from tocsin.broker.ring.demanding import Demanding
 from tocsin.broker.ring.elsewhere import Elsewhere
 from tocsin.broker.ring.forwarding import Forwarding
 from tocsin.broker.ring.gathering import Gathering
@@ -149,10 +150,12 @@ class Ring:
         self.membership = Membership(self._me, pace, store, asking, steady, report, self._reported)
         self.elsewhere, self.forwarding = Elsewhere(circle, asking), Forwarding(circle, asking)
         expect, known_now = means.mailboxes.expect, lambda: declarations.known
-        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect)
+        leaves = means.settings.relay == "on-demand"
+        self.demanding = demanding = Demanding(circle, asking, standing.by_id.values(), steady, leaves=leaves)
+        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect, demanding.settled)
         longest, idle = means.settings.max_latency, means.settings.idle
         gathering = None if longest is None else Gathering(longest, idle)
-        self.relaying = Relaying(circle, asking, self.placing, publishing, gathering)
+        self.relaying = Relaying(circle, asking, self.placing, publishing, demanding, gathering)
         self.harvesting = Harvesting(circle, asking, self.relaying, publishing, means.harvests, means.replying, now)
         self.copies = Copies(
             circle,
@@ -219,6 +222,7 @@ class Ring:
             self.membership,
             self.placing,
             self.relaying,
+            demanding,
             self.harvesting,
             self._replicas,
             self._settling,
@@ -271,6 +275,7 @@ class Ring:
             self._share_users(),
             self.view_copies.run(),
             self._balancing.run(),
+            self.demanding.begin(),
         )
         self._tasks = [asyncio.create_task(each) for each in works]
 
@@ -311,6 +316,7 @@ class Ring:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._posts, return_exceptions=True)
         await self._settling.close()
+        await self.demanding.close()
         await self.copies.close()
         if self.sharing is not None:
             await self.sharing.close()
@@ -322,6 +328,7 @@ class Ring:
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             await self._settling.sweep()
+            self.demanding.collect()
 
     async def _share_users(self) -> None:
         while True:
@@ -347,8 +354,10 @@ class Ring:
                 self._settling.chosen(roster)
             case said.PutOut(roster):
                 self._means.report("this node was put out of its ring, where it was not heard of; it enters again")
+                self._given_up()
                 self._tasks.append(asyncio.create_task(self._enter_again(roster, stop=True)))
             case said.Departed(roster):
+                self._given_up()
                 self._departed.set()
                 if self._stays and roster is not None:
                     self._tasks.append(asyncio.create_task(self._enter_again(roster)))
@@ -360,6 +369,11 @@ class Ring:
                 )
             case said.Refused():  # its place is another's, who came in the meantime
                 self._tasks.append(asyncio.create_task(self._enter(choose=True)))
+
+    def _given_up(self) -> None:
+        """At once: others have what was this node's."""
+        self.circle.put_out()
+        self.demanding.forget()
 
     async def _enter(self, *, choose: bool) -> None:
         contacts = dict.fromkeys((*self._contacts, *self.membership.machine.contacts))
@@ -521,9 +535,8 @@ class Ring:
         count = sum(is_of_ring(each) for each in self._means.standing.by_id.values())
         keepers = tuple(self.copies.keepers())
         url = self._means.base_url if self._means.settings.role == "broker" else ""
-        relayed = self.relaying.relayed
-        weight = self._balancing.weight()
-        return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready, weight)
+        relayed, left, weight = self.relaying.relayed, self.relaying.left, self._balancing.weight()
+        return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready, left, weight)
 
 
 def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:

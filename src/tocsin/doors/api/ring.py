@@ -43,6 +43,7 @@ def _document(seat: Seat, mean: float) -> MemberDocument:
         load.subscriptions,
         load.accepted,
         load.relayed,
+        load.left,
         load.delivered,
         [*load.keepers],
         load.ready,

@@ -104,6 +104,11 @@ class Demand:
         """The ring says that nobody else takes over before then what this node owns; unsaid it always holds."""
         self._sure = until
 
+    def moved(self, epoch: int, arc: Arc | None) -> None:
+        """The ring has another roster, and whoever may leave anything of that arc goes by it too: what others promised
+        is void. What this node promised by the one before is still told."""
+        self.epoch, self.owned = epoch, arc
+
     def took_over(self, arc: Arc, now: Instant, handed: Handover | None = None) -> Instant:
         """From one that answers no more; the moment before which no change there is acknowledged. From one that crashed
         nothing was handed over: what it promised ends with its leases."""
