@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -63,13 +63,15 @@ class ProcessRing:
 
     async def topic_at(self, node: BrokerProcess) -> str:
         """One whose key that node has."""
-        name = await self.name_of(node)
-        places = sorted((int(each["id"], 16), each["node"]) for each in (await self.view(node))["members"])
-        for number in count():
-            key = key_of_topic(Topic((QName("", f"topic{number}"),)))
-            if next((owner for place, owner in places if place >= key), places[0][1]) == name:
-                return f"topic{number}"
-        raise AssertionError
+        name, owner = await self.name_of(node), await self.owners()
+        names = (f"topic{number}" for number in count())
+        return next(each for each in names if owner(key_of_topic(Topic((QName("", each),)))) == name)
+
+    async def owners(self) -> Callable[[int], str]:
+        """Who has a key by now."""
+        members = (await self.view(self.at(0)))["members"]
+        places = sorted((int(each["id"], 16), str(each["node"])) for each in members)
+        return lambda key: next((owner for place, owner in places if place >= key), places[0][1])
 
     async def again(self, number: int) -> BrokerProcess:
         """On its own data, at the same place."""

@@ -1,6 +1,7 @@
 """What nobody wants stays where it was published (paper 004 s5.B), and what somebody wants never does."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from itertools import count
@@ -8,15 +9,22 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import msgspec
 import pytest
 from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, until
 from tests.whole.conftest import Start
-from tests.whole.ring_workload import PLACES, declare, events, publish_all, subscribe_all, told
+from tests.whole.ring_workload import PLACES, SPACE, declare, events, publish_all, subscribe_all, told
 from tests.whole.rings import Lines, ProcessRing
 from tests.whole.shell import BrokerProcess, document, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import message, notify
 
+from tocsin.documents.declarations import SpaceRequest
+from tocsin.model.areas import areas_in
+from tocsin.model.filters import InBox
+from tocsin.model.names import QName, Topic
+from tocsin.routing.ring.curves import curve_through
+from tocsin.routing.ring.topic_keys import key_of_topic
 from tocsin.wire.http_client import HttpClient
 
 pytestmark = pytest.mark.broker
@@ -117,10 +125,14 @@ async def test_one_that_is_resumed_is_told_what_follows_and_one_that_expired_wan
     await until(lambda: _is_left(ring, http, first, topic), bool)
 
 
+def _point(number: int) -> str:
+    """No two are the same."""
+    return f"weather:{PLACES[number % len(PLACES)]}/{number % 100}.5/{number % 60}"
+
+
 async def _publish_point(http: HttpClient, node: BrokerProcess, number: int) -> None:
-    """Of which no two are the same."""
     named = (("ce-specversion", "1.0"), ("ce-id", f"p{number}"), ("ce-source", "/w"), ("ce-type", "w"))
-    place = ("ce-contenttopic", f"weather:{PLACES[number % len(PLACES)]}/{number % 100}.5/{number % 60}")
+    place = ("ce-contenttopic", _point(number))
     answer = await http.request("POST", f"{node.url}/events", (*named, ("ce-topic", "points"), place), b"")
     assert answer.status in (202, 204), answer
 
@@ -130,13 +142,21 @@ async def test_a_point_is_left_where_nobody_asks_for_any_of_its_space(
 ) -> None:
     await ring.grow(3)
     await declare(http, ring.at(0))
-    before = [await _seat(ring, each) for each in ring.each]
+    before, owner = [await _seat(ring, each) for each in ring.each], await ring.owners()
+    space = msgspec.convert(SPACE, SpaceRequest).space("weather")
+    topic = owner(key_of_topic(Topic((QName("", "points"),))))
+    others: Counter[str] = Counter()  # that a node has neither by their topic nor by their point
     for number in range(60):
         await _publish_point(http, ring.at(number), number)
+        (at,) = areas_in(space, _point(number))
+        assert not isinstance(at, InBox)
+        name = before[number % 3]["node"]
+        others[name] += name not in (topic, owner(curve_through(space).key(at)))
     after = [await _seat(ring, each) for each in ring.each]
-    left = sorted(now["left"] - seat["left"] for now, seat in zip(after, before, strict=True))
-    assert left[0] == 0  # the topic is this one's own
-    assert left[1] >= 20 - 3  # but for one for the topic, and one for each other node that has some points
+    left = {each["node"]: each["left"] - seat["left"] for each, seat in zip(after, before, strict=True)}
+    assert left[topic] == others[topic] == 0
+    for name, many in others.items():  # but for one for the topic, and one for each other node that has some points
+        assert many - 3 <= left[name] <= many
     box = [{"urn:tocsin:dialect:content-topic": "weather:*/0..100/*"}]
     asked = {"consumer": sink.url("box"), "filters": box}
     assert (await call(http, "POST", f"{ring.at(1).url}/api/subscriptions", asked)).status == 201

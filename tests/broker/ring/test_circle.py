@@ -5,9 +5,10 @@ import asyncio
 import pytest
 
 from tocsin.broker.ring import circle as module
-from tocsin.broker.ring.circle import Circle, Unreachable, moved
+from tocsin.broker.ring.circle import Circle, Unreachable, life_of, moved, name_of, place_of
 from tocsin.broker.ring.settling import Ready
 from tocsin.model.refusal import Refusal
+from tocsin.routing.ring.identifiers import identifier_of
 from tocsin.routing.ring.roster import Member, Roster
 
 MEMBERS = tuple(Member(name, place, f"127.0.0.1:{place}") for name, place in (("a", 10), ("b", 20), ("c", 30)))
@@ -127,3 +128,47 @@ async def test_a_forced_roster_is_later_than_all_that_were_agreed_on() -> None:
 )
 def test_an_arc_that_became_smaller_is_still_whole(ready: tuple[int, int], arc: tuple[int, int], has: bool) -> None:
     assert Ready(1, *ready).has(*arc) is has
+
+
+@pytest.mark.parametrize("place", [0, 10, (1 << 64) - 1, identifier_of("node-1")])
+def test_a_life_says_whose_it_was_and_where(place: int) -> None:
+    life = life_of(Member("node-1", place, "127.0.0.1:1", incarnation=7))
+    assert (name_of(life), place_of(life)) == ("node-1", place)
+
+
+def test_lives_of_before_are_called_as_they_were() -> None:
+    """Copies of their logs are kept under that name."""
+    assert life_of(Member("node-1", identifier_of("node-1"), "127.0.0.1:1", incarnation=7)) == "7/node-1"
+    assert place_of("7/node-1") == identifier_of("node-1")
+
+
+def lived(incarnation: int, number: int) -> Roster:
+    return Roster(number, (Member("a", 10, "127.0.0.1:10", incarnation=incarnation), MEMBERS[1]), "a 0")
+
+
+async def test_who_moves_acts_again_by_the_roster_of_its_next_life_alone() -> None:
+    made = Circle("a", lambda: True)
+    await made.take(lived(1, 1))
+    made.is_leaving = made.is_moving = True
+    await made.take(lived(1, 2))
+    await made.ready(2)
+    assert not made.may_act() and made.is_moving, "others came and went meanwhile"
+    waiting = asyncio.create_task(made.moved())
+    await made.take(lived(2, 4))
+    assert made.may_act() and made.is_moving, "it has not all of its part yet"
+    await made.ready(4)
+    await asyncio.wait_for(waiting, 5)
+    assert not made.is_moving
+
+
+async def test_work_waits_at_one_that_moves() -> None:
+    made = Circle("a", lambda: True)
+    await made.take(lived(1, 1))
+    made.is_leaving = made.is_moving = True
+
+    async def work(by: Roster) -> int:
+        return by.number
+
+    working = asyncio.create_task(made.agreed(work))
+    await made.take(lived(2, 3))
+    assert await asyncio.wait_for(working, 5) == 3
