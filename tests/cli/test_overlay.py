@@ -36,6 +36,7 @@ def test_all_is_delivered_once_within_the_bounds() -> None:
     assert 1 <= said["touched_over_owners"] <= 1.3
     assert said["messages_per_notification"] == pytest.approx(2 * said["hops_mean"])
     assert said["balance"]["max_over_mean_by_load"] < said["balance"]["max_over_mean"]
+    assert said["balance"]["max_over_mean_moved"] < said["balance"]["max_over_mean"]
     assert said["messages"]["join"] > 0 and said["messages"]["crash"] > 0
 
 

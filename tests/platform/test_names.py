@@ -3,27 +3,20 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin.platform.names import former, fresh_names
-from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of
+from tocsin.platform.names import even_places, former, fresh_name
+from tocsin.routing.ring.identifiers import LAST, SIZE, distance
 
 
-def shares(names: list[str]) -> list[float]:
-    places = sorted(map(identifier_of, names))
-    return [(distance(before, each) or SIZE) / SIZE for before, each in zip(places[-1:] + places, places, strict=False)]
+@given(st.integers(0, LAST), st.integers(1, 64))
+def test_beside_one_alone_all_have_equal_parts(first: int, many: int) -> None:
+    places = sorted([first, *even_places(first, many)])
+    assert len(set(places)) == many + 1
+    widths = [distance(before, each) for before, each in zip(places[-1:] + places, places, strict=False)]
+    assert all(abs(each - SIZE / (many + 1)) <= 4096 for each in widths)
 
 
-@given(st.integers(1, 12))
-def test_beside_one_alone_all_have_equal_parts(many: int) -> None:
-    names = ["node-first", *fresh_names(["node-first"], many)]
-    assert len(set(names)) == many + 1
-    assert all(abs(each * (many + 1) - 1) < 0.05 for each in shares(names))
-
-
-@given(st.integers(1, 6), st.integers(1, 6))
-def test_beside_several_nobody_has_more_than_twice_what_another_has_of_equal_parts(before: int, many: int) -> None:
-    known = ["node-first", *fresh_names(["node-first"], before)]
-    found = shares([*known, *fresh_names(known, many)])
-    assert max(found) < 2.1 * min(found)
+def test_names_are_fresh() -> None:
+    assert len({fresh_name() for _ in range(100)}) == 100
 
 
 def test_former_workers_are_those_with_a_folder_of_their_number(tmp_path: Path) -> None:

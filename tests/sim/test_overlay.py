@@ -87,6 +87,7 @@ def test_contents_are_of_all_kinds_and_match(dimensions: int) -> None:
 def test_places_by_load_are_even() -> None:
     found = balance(100, 3, 1)
     assert found.by_load < found.hashed / 2
+    assert found.moved < 3 and found.moves < 100
     keys = sorted(identifier_of(f"{number}") >> 8 for number in range(1000))  # all in a small part of the circle
     hashed = [identifier_of(f"n{number}") for number in range(50)]
     assert sum(each <= keys[-1] for each in hashed) < 3

@@ -17,7 +17,7 @@ from tocsin.store.judge.judge import FILTER_SECONDS, Judges
 from tocsin.store.log.appender import BeforeMark
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
-from tocsin.store.places import Places
+from tocsin.store.places import RING_PLACE, Places
 from tocsin.store.shared.address import SharedLog
 from tocsin.wire.addresses import LOOPBACK, AddressGuard
 from tocsin.wire.http_client import HttpClient, Poster
@@ -69,6 +69,8 @@ class Directory:
             asked = "" if settings.worker is None else settings.worker.name
             name = asked or f"node-{uuid.uuid4().hex[:8]}"
             store.set_meta("node", name)
+            if settings.worker is not None and settings.worker.place is not None:
+                store.set_meta(RING_PLACE, f"{settings.worker.place:016x}")
         self.sharing = _sharing(settings, NodeName(name), self.places, store, base_url, report)
         self.journal = Journal(NodeName(name), self.log, None if self.sharing is None else self.sharing.proposals)
 

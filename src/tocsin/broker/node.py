@@ -4,7 +4,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache
 from typing import Any, cast
 
 import msgspec
@@ -42,6 +42,7 @@ from tocsin.broker.ring.copies import Settled
 from tocsin.broker.ring.port import RingPort
 from tocsin.broker.ring.ring import Means as RingMeans
 from tocsin.broker.ring.ring import Ring
+from tocsin.broker.ring.tally import Tally
 from tocsin.broker.settings import RingSettings, Settings
 from tocsin.broker.subscriptions.failures import FilterFailures
 from tocsin.broker.subscriptions.standing import Spread, StandingSubscriptions
@@ -108,7 +109,8 @@ class _Sending:
             heard=lambda delivery, answer: replying.answered(delivery, answer),
         )
         self.replying = replying = Replying(harvests, elsewhere)
-        self.engine = engine = _engine(on, deliverer, harvests)
+        self.tally = Tally(lambda each: () if (there := ring()) is None else there.placing.keys(each))
+        self.engine = engine = _engine(on, deliverer, harvests, self.tally)
         suspended = [each.id for each in current if each.state == "suspended"]
         self.failures = FilterFailures(settings.limits.filter_failures, suspended)
         self.settlement = settlement = Settlement(
@@ -138,6 +140,10 @@ def _ring_settings(settings: Settings, name: str) -> RingSettings:
     return msgspec.structs.replace(asked, site=worker.first or name)
 
 
+def _place(ring: Ring | None, port: RingPort) -> int:
+    return identifier_of(port.name) if ring is None else ring.place
+
+
 def _settled(engine: EmbeddedEngine, mailboxes: Mailboxes) -> Settled:
     """What lies in a pull point is done with when it is handed out."""
     matched_to, lanes = engine.progress()
@@ -146,12 +152,13 @@ def _settled(engine: EmbeddedEngine, mailboxes: Mailboxes) -> Settled:
     return Settled(min(matched_to, pulled_to), {str(name): place for name, place in lanes.items()} | of_ring)
 
 
-def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests) -> EmbeddedEngine | OutboxEngine:
+def _engine(on: Foundation, deliverer: Deliverer, harvests: Harvests, tally: Tally) -> EmbeddedEngine | OutboxEngine:
     store, lifetime = on.directory.store, on.settings.delivery.lifetime
     if on.settings.engine == "embedded":
         flow = Flow(on.base_url, judge=on.judges.in_loop)
         settled = on.directory.journal.settled if on.settings.delivery.mode == "direct" else None
-        return EmbeddedEngine(flow, store, on.directory.reader, on.judges, deliverer, lifetime, settled, harvests)
+        reader, weigh = on.directory.reader, tally.add
+        return EmbeddedEngine(flow, store, reader, on.judges, deliverer, lifetime, settled, harvests, weigh)
     outbox = Outbox.open(on.directory.places.outbox)
     on.stack.callback(outbox.close)
     sharing = on.directory.sharing
@@ -227,8 +234,10 @@ class Node:
         self.store, self.journal = store, journal = on.directory.store, on.directory.journal
         reader, log, network = on.directory.reader, on.directory.places.log("log"), on.network
 
-        named = str if port is None else partial(named_at, identifier_of(port.name))
+        # A view keeps the name that it was given, also when this node has moved since.
+        named = str if port is None else lru_cache(1 << 16)(lambda unique: named_at(_place(ring, port), unique))
         sending = _Sending(on, lambda: ring, named)
+        self._tally = sending.tally
         self.deliverer, self.engine, self.consumers = sending.deliverer, sending.engine, sending.consumers
         self.settlement, self.standing = settlement, standing = sending.settlement, sending.standing
         self.harvests, self.replying = sending.harvests, sending.replying
@@ -361,6 +370,7 @@ class Node:
             on.report,
             self.journal,
             self.implicit,
+            self._tally,
         )
         ring = Ring(port, means)
         on.network.schemes["ring"] = ring

@@ -169,7 +169,8 @@ class RingSettings(Struct, frozen=True):
     reaches no majority for the time of a `lease` acknowledges nothing, and who is not heard of for a `silence` is put
     out. With a `max_latency` notifications of one topic wait so long at most for others that go to the same node; what
     is known of a topic is forgotten when it was `idle` so long. What nobody wants is sent to the node that it belongs
-    to all the same, or `relay` is on demand: then it stays at this one."""
+    to all the same, or `relay` is on demand: then it stays at this one. Every `balance` it is looked whether one node
+    has more than twice the mean to do."""
 
     port: Annotated[int | None, optional(whole(0, 65535))] = None
     advertise: Annotated[str | None, optional(HOST)] = None
@@ -183,6 +184,7 @@ class RingSettings(Struct, frozen=True):
     max_latency: Annotated[float | None, optional(DURATION)] = None
     idle: Duration = 60.0
     relay: Annotated[Literal["always", "on-demand"], one_of("always", "on-demand")] = "always"
+    balance: Annotated[float | None, optional(DURATION)] = 60.0
 
 
 class PipelineSettings(Struct, frozen=True):
@@ -196,9 +198,9 @@ class PipelineSettings(Struct, frozen=True):
 
 class Worker(Struct, frozen=True):
     """One of several nodes behind one port, that were started as one: said by who starts them, and no setting. `home`
-    is the data directory of the first, whose users are those of all; `first` its name. `name` is for one
-    that has none yet. They prove themselves to each other by the `key`, if there is no other. One that is `leaving`
-    gives the rest what it has."""
+    is the data directory of the first, whose users are those of all; `first` its name. `name` is for one that has none
+    yet, and `place` where on the circle it then begins, if the ring does not say. They prove themselves to each other
+    by the `key`, if there is no other. One that is `leaving` gives the rest what it has."""
 
     number: int
     home: Path
@@ -206,6 +208,7 @@ class Worker(Struct, frozen=True):
     first: str = ""
     key: str = ""
     leaving: bool = False
+    place: int | None = None
 
 
 class Settings(Struct, frozen=True):

@@ -80,7 +80,13 @@ def _document(found: Meeting, even: Balance, needed: Costs, ms: float) -> dict[s
         "recall": found.recall,
         "wrong": found.wrong,
         "duplicates": found.repeated,
-        "balance": {"nodes": even.nodes, "max_over_mean": even.hashed, "max_over_mean_by_load": even.by_load},
+        "balance": {
+            "nodes": even.nodes,
+            "max_over_mean": even.hashed,
+            "max_over_mean_by_load": even.by_load,
+            "max_over_mean_moved": even.moved,
+            "moves": even.moves,
+        },
         "messages": {"nodes": needed.nodes, "join": needed.join, "crash": needed.crash},
         "ms": ms,
     }
@@ -115,5 +121,6 @@ def _rows(found: Meeting, even: Balance, needed: Costs) -> Iterator[tuple[str, s
     yield "duplicates", f"{found.repeated:,}", "0"
     yield "balance, places by chance", f"{even.hashed:.1f}", ""
     yield "balance, places by load", f"{even.by_load:.1f}", ""
+    yield f"balance, by chance and {counted(even.moves, 'move')}", f"{even.moved:.1f}", ""
     yield "messages of a join", f"{needed.join:.0f}", ""
     yield "messages of a crash", f"{needed.crash:.0f}", ""

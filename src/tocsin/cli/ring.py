@@ -15,7 +15,19 @@ if TYPE_CHECKING:
 
 application = typer.Typer(invoke_without_command=True)
 ALONE = "this node is a ring of one: it has all of it; `tocsin serve --join HOST:PORT` starts another beside it"
-NAMES = ("node", "doors", "share", "subscriptions", "accepted", "passed on", "left", "delivered", "copies at", "")
+NAMES = (
+    "node",
+    "doors",
+    "share",
+    "load",
+    "subscriptions",
+    "accepted",
+    "passed on",
+    "left",
+    "delivered",
+    "copies at",
+    "",
+)
 
 
 @asking(application.callback, "tocsin ring")
@@ -23,7 +35,7 @@ async def ring(client: "Client") -> Output:
     """The nodes of a ring: which part each has, how much lies on it, and where copies of that are."""
     found = await client.ring.get()
     rows = [_row(each, found.node) for each in found.members]
-    drawn = table(NAMES, rows, right=(2, 3, 4, 5, 6, 7))
+    drawn = table(NAMES, rows, right=(2, 3, 4, 5, 6, 7, 8))
     lines = [(Text(row[0]), Text(_line(row))) for row in rows]
     return Output(found, lambda: show_list(drawn, lines), *_words(found))
 
@@ -42,13 +54,15 @@ def _row(each: MemberDocument, here: str) -> tuple[str, ...]:
     counts = (each.subscriptions, each.accepted, each.relayed, each.left, each.delivered)
     told = ("" if count is None else f"{count:,}" for count in counts)
     state = each.trouble or ("" if each.ready else "fetches its part") or ("this one" if each.node == here else "")
-    return each.node, each.url or "none", f"{each.share:.1%}", *told, ", ".join(each.keepers or ()), state
+    load = "" if each.load is None else f"{each.load:.2f}"
+    return each.node, each.url or "none", f"{each.share:.1%}", load, *told, ", ".join(each.keepers or ()), state
 
 
 def _line(row: tuple[str, ...]) -> str:
-    _, doors, share, subscriptions, accepted, relayed, left, delivered, copies, state = row
-    said = f"doors {doors}; {share} of the circle; {subscriptions} subscriptions; {accepted} accepted, {relayed} passed"
-    return f"{said} on, {left} left, {delivered} delivered; copies at {copies or 'none'}{'; ' if state else ''}{state}"
+    _, doors, share, load, subscriptions, accepted, relayed, left, delivered, copies, state = row
+    said = f"doors {doors}; {share} of the circle{f', {load} times the mean to do' if load else ''}; {subscriptions}"
+    said = f"{said} subscriptions; {accepted} accepted, {relayed} passed on, {left} left, {delivered} delivered"
+    return f"{said}; copies at {copies or 'none'}{'; ' if state else ''}{state}"
 
 
 def _words(found: RingDocument) -> Iterator[str]:
@@ -56,8 +70,6 @@ def _words(found: RingDocument) -> Iterator[str]:
         yield ALONE
     if found.standing == "alone":
         yield "this node does not reach the most of its ring: it acknowledges nothing until it does"
-    shares = [each.subscriptions for each in found.members if each.subscriptions is not None]
-    total = sum(shares)
-    if len(shares) > 1 and total:
-        most = max(shares) * len(shares) / total
-        yield f"roster {found.roster}; the most loaded has {most:.1f} times the mean of subscriptions"
+    loads = [each.load for each in found.members if each.load is not None]
+    if len(loads) > 1:
+        yield f"roster {found.roster}; the most loaded has {max(loads):.1f} times the mean to do"

@@ -9,7 +9,8 @@ class MemberDocument(Struct, frozen=True):
     """`id` is its place on the circle and `share` the part of it that it has, up to there; `url` where its doors are,
     null where it has none. What follows is null for one that did not answer: subscriptions that stand there, what it
     accepted, passed on, left because nobody wanted it, and delivered since it began, who keeps copies of its log, and
-    whether it has all of its part. `trouble` is why it did not."""
+    whether it has all of its part. `load` is what it had to do in the last while, over the mean of all; null as well
+    where nobody had anything. `trouble` is why it did not."""
 
     node: str
     id: str
@@ -25,6 +26,7 @@ class MemberDocument(Struct, frozen=True):
     keepers: list[str] | None = None
     ready: bool | None = None
     trouble: str = ""
+    load: float | None = None
 
 
 class RingDocument(Struct, frozen=True):

@@ -56,6 +56,9 @@ def ring_door(ring: Ring, application: Application, body_limit: int) -> Applicat
             await application(scope, receive, send)
         elif scope["path"] == PATH:
             await send_reply(send, _whereabouts(ring) if scope["method"] == "GET" else only("GET"))
+        elif ring.circle.is_moving and not scope["path"].startswith(_OPEN):
+            await ring.circle.moved()
+            await door(scope, receive, send) if not ring.circle.is_moving else await send_reply(send, _moving())
         elif not ring.has_doors and not scope["path"].startswith(_OPEN):
             await send_reply(send, await _no_doors(ring))
         elif _creates_notifier(ring, scope):
@@ -66,6 +69,10 @@ def ring_door(ring: Ring, application: Application, body_limit: int) -> Applicat
             await passed_on(_to_home(ring, name), scope, receive, send, body_limit)
 
     return door
+
+
+def _moving() -> Reply:
+    return problem(Refusal("overloaded", "this node moves on its ring; try again a little later, or at another node"))
 
 
 def _to_home(ring: Ring, name: str) -> Ask:

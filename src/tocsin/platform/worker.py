@@ -29,10 +29,11 @@ LONGEST_END = 90.0  # seconds after which one that was told to stop, and has nob
 
 
 class Standing(Struct, frozen=True, tag="standing"):
-    """It has its data directory, and others reach it by that address."""
+    """It has its data directory, and others reach it by that address; in a ring of its own it is at that place."""
 
     node: str
     address: str
+    place: int
 
 
 class Ready(Struct, frozen=True, tag="ready"):
@@ -129,7 +130,7 @@ async def _serve(settings: Settings, told: _Told) -> None:
 async def _in_place(node: Node, told: _Told) -> None:
     """Until it can do what it is asked for; others have time for that until then."""
     assert node.ring is not None
-    _tell(Standing(str(node.journal.node), node.ring.address))
+    _tell(Standing(str(node.journal.node), node.ring.address, node.ring.place))
     while not told.stop.is_set() and not await node.ring.in_place():
         pass
 

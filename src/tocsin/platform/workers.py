@@ -18,7 +18,7 @@ from tocsin.broker.ring.port import PEER
 from tocsin.broker.settings import Settings, Worker
 from tocsin.doors.access import require_users
 from tocsin.flow.addressing import AT
-from tocsin.platform.names import former, fresh_names
+from tocsin.platform.names import even_places, former, fresh_name
 from tocsin.platform.serving import base_url_at
 from tocsin.platform.worker import LEAVE, Failed, Left, Ready, Said, Standing, Stopped, decode_event, encode
 from tocsin.store.database import Store
@@ -171,6 +171,7 @@ class Workers:
         self._key = _own_key(settings)
         self._join = settings.ring.join
         self._names: dict[int, str] = {}
+        self._places: dict[int, int] = {}
         self._workers: list[_Worker] = []
         self._moved = asyncio.Event()
         self._said: deque[tuple[float, str]] = deque(maxlen=64)
@@ -200,7 +201,11 @@ class Workers:
         assert first.now is not None and first.now.standing is not None
         self.node, self._join = first.now.standing.node, f"{PEER}{first.now.standing.address}"
         others = sorted({*range(1, self._many), *former(self._asked.data)})
-        self._names = await asyncio.to_thread(_names, self._asked, self.node, others)
+        known = await asyncio.to_thread(_names, self._asked, others)
+        self._names = {number: known.get(number) or fresh_name() for number in others}
+        if not known and self._asked.ring.join is None:
+            places = even_places(first.now.standing.place, len(others))
+            self._places = dict(zip(others, places, strict=True))
         for number in others:
             self._begin(number)
         await self._until(lambda: all(each.is_ready for each in self._workers))
@@ -277,7 +282,8 @@ class Workers:
         if self._key:
             ring = replace(ring, advertise=None)
         first, name = self.node if number else "", self._names.get(number, "")
-        worker = Worker(number, home, name, first, self._key, leaving=number >= self._many)
+        place = self._places.get(number)
+        worker = Worker(number, home, name, first, self._key, number >= self._many, place)
         data = home if number == 0 else asked.places.workers / str(number)
         url = f"{self.url}{AT}{name}" if number else self.url
         return replace(asked, data=data, ring=ring, worker=worker, advertise=url)
@@ -290,11 +296,9 @@ class Workers:
         self._said.append((now, text))
 
 
-def _names(settings: Settings, first: str, numbers: Sequence[int]) -> dict[int, str]:
-    """Of those that have one, and for those that have none."""
-    known = {number: name for number in numbers if (name := _name(settings.places.workers / str(number))) is not None}
-    fresh = [number for number in numbers if number not in known]
-    return known | dict(zip(fresh, fresh_names([first, *known.values()], len(fresh)), strict=True))
+def _names(settings: Settings, numbers: Sequence[int]) -> dict[int, str]:
+    """Of those that have one."""
+    return {number: name for number in numbers if (name := _name(settings.places.workers / str(number))) is not None}
 
 
 def _name(data: Path) -> str | None:

@@ -6,22 +6,26 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from tocsin.routing.ring.balance import Load, place_by_load
+from tocsin.routing.ring.balance import Load, moved, next_move, place_by_load
 from tocsin.routing.ring.curves import curve_through
 from tocsin.routing.ring.identifiers import identifier_of
 from tocsin.sim.contents import Contents, space
 from tocsin.sim.ring import RingNetwork
 
 MOST_BALANCED, KEYS_EACH, PROBES = 1_000, 40, 8
+MOST_MARKS = 64  # that one says of its arc
 MOST_RUNNING, EVENTS, WATCHED = 50, 2, 60.0  # seconds
 
 
 class Balance(Struct, frozen=True):
-    """The keys of the node that has most, over the mean: with places by chance, and with places by load."""
+    """The keys of the node that has most, over the mean: with places by chance, with places by load, and with places by
+    chance after so many moves."""
 
     nodes: int
     hashed: float
     by_load: float
+    moved: float
+    moves: int
 
 
 def balance(nodes: int, dimensions: int, seed: int) -> Balance:
@@ -29,7 +33,17 @@ def balance(nodes: int, dimensions: int, seed: int) -> Balance:
     count = min(nodes, MOST_BALANCED)
     known, coming = (_keys(dimensions, seed, count * KEYS_EACH, part) for part in ("known", "coming"))
     hashed = sorted(identifier_of(f"node-{seed}-{number}") for number in range(count))
-    return Balance(count, _imbalance(hashed, coming), _imbalance(joined_by_load(hashed, known), coming))
+    by_load, (by_moves, moves) = joined_by_load(hashed, known), rearranged(hashed, known)
+    by_chance, chosen, after_moves = (_imbalance(each, coming) for each in (hashed, by_load, by_moves))
+    return Balance(count, by_chance, chosen, after_moves, moves)
+
+
+def rearranged(places: Sequence[int], keys: Sequence[int]) -> tuple[list[int], int]:
+    """Whoever has too much is relieved, until nobody has; and how many have moved for that."""
+    loads, moves = [_load(places, keys, each, len(keys) + 1) for each in places], 0
+    while (move := next_move(loads, floor=2)) is not None:
+        loads, moves = moved(loads, move), moves + 1
+    return sorted(each.upto for each in loads), moves
 
 
 def joined_by_load(places: Sequence[int], keys: Sequence[int]) -> list[int]:
@@ -37,18 +51,19 @@ def joined_by_load(places: Sequence[int], keys: Sequence[int]) -> list[int]:
     ring = [places[0]]
     for place in places[1:]:
         probes = (identifier_of(f"{place} {probe}") for probe in range(PROBES))
-        chosen = place_by_load([_load(ring, keys, each) for each in probes], place)
+        chosen = place_by_load([_load(ring, keys, each) for each in probes], floor=2)
         at = bisect_left(ring, chosen)
         if at == len(ring) or ring[at] != chosen:
             ring.insert(at, chosen)
     return ring
 
 
-def _load(ring: Sequence[int], keys: Sequence[int], probe: int) -> Load:
+def _load(ring: Sequence[int], keys: Sequence[int], probe: int, most: int = MOST_MARKS) -> Load:
     at = bisect_left(ring, probe) % len(ring)
     first, last = bisect_right(keys, ring[at - 1]), bisect_right(keys, ring[at])
     mine = keys[first:last] if first < last or ring[at - 1] < ring[at] else [*keys[first:], *keys[:last]]
-    return Load(ring[at - 1], ring[at], len(mine), mine[(len(mine) - 1) // 2] if mine else ring[at])
+    each = len(mine) // most + 1
+    return Load(str(at), ring[at - 1], ring[at], tuple((key, float(each)) for key in mine[::each]))
 
 
 def _imbalance(ring: Sequence[int], keys: Sequence[int]) -> float:

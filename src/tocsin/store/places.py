@@ -3,6 +3,7 @@
 from pathlib import Path
 
 LOG, OUTCOMES = "log", "outcomes"  # the node's log, and what came of each attempt to deliver
+RING_PLACE = "ring_place"  # in the store: where on the circle of its ring the node is
 
 
 class Places:

@@ -167,6 +167,36 @@ def test_who_is_refused_says_so_once_and_asks_again_later() -> None:
     assert node.keeper.trouble == "why"
 
 
+def test_who_is_refused_may_ask_for_another_place_as_the_same_life() -> None:
+    node = Node(D).hear(Enter("tcp://a", 2))
+    first = node.keeper.me
+    node.hear(Refused("that is b's"), 1).hear(Enter("tcp://a", 7), 2)
+    assert node.asked == [("a", Entering(node.keeper.me))]
+    assert (node.keeper.me.id, node.keeper.me.life) == (7, first.life)
+    assert node.hear(Enter("tcp://b"), 3).keeper.me.id == 7
+
+
+def test_who_asked_for_two_places_is_where_it_was_let_in() -> None:
+    node = Node(D).hear(Enter("tcp://a", 6))
+    roster = THREE.changed(Change((node.keeper.me,)))
+    node.hear(Enter("tcp://b", 7), 1)
+    other = Node(A, {"roster": roster}).hear(Started())
+    assert other.hear(Entering(node.keeper.me)).answer == Newest(roster), "it need not be another life for that"
+    assert node.hear(Newest(roster), 2).reported == [Chosen(roster)]
+    node.granted(A, B, C, seconds=2)
+    asked = [each for seconds in (2.1, 3, 4, 5) for _, each in node.hear(Woken(), seconds).asked]
+    assert not any(isinstance(each, Prepare) for each in asked), "nobody moves while it is in"
+    assert node.keeper.me == roster.get("d")
+
+
+def test_who_moves_enters_again_as_another_life_at_another_place() -> None:
+    node = one_of_three().granted(B, C)
+    node.hear(Depart(), 1).hear(Learn(THREE.changed(Change(departing=(A.life,)))), 2)
+    node.hear(Enter("tcp://b", 9), 3)
+    assert node.keeper.me.id == 9
+    assert node.keeper.me.incarnation > A.incarnation
+
+
 def test_a_lower_incarnation_is_told_and_takes_a_higher_one() -> None:
     assert one_of_three().hear(Entering(member("b", 2, 0))).answer == Stale(1)
     assert one_of_three().hear(Entering(B)).answer == Newest(THREE), "that is the one that is in"

@@ -46,7 +46,8 @@ class EmbeddedEngine:
     """Takes up where the last checkpoint left: the lagging ones from their cursors, the rest by matching again.
 
     Who is paused now is held from the beginning, whatever it was at that checkpoint. `settled` is waited for before the
-    log is read, where notifications are matched ahead of the disk. `harvests` are told of what asks for replies.
+    log is read, where notifications are matched ahead of the disk. `harvests` are told of what asks for replies, and
+    `weigh` of each that is matched and how many want it.
     """
 
     def __init__(
@@ -59,10 +60,11 @@ class EmbeddedEngine:
         lifetime: float | None = None,
         settled: Callable[[], Awaitable[None]] | None = None,
         harvests: Harvests | None = None,
+        weigh: Callable[[Notification, int], None] = lambda *_: None,
     ) -> None:
         self._flow, self._store, self._reader, self._judges = flow, store, reader, judges
         self.deliverer, self._lifetime, self._settled = deliverer, lifetime, settled
-        self._harvests = harvests
+        self._harvests, self._weigh = harvests, weigh
         self.overload: str | None = None
         self.matched = 0
         self._read_to: dict[SubscriptionId, tuple[Place, int]] = {}  # by those who read the log, after which place
@@ -120,6 +122,7 @@ class EmbeddedEngine:
         for notification in arrived.matchable:
             place, (found, undecided) = (offset, notification.index), self._flow.match(notification)
             self.matched += len(found)
+            self._weigh(notification, len(found))
             light = len(notification.payload.data) <= SMALL and not notification.attributes
             weight = 0 if light else weight_of(size_of(notification))
             if notification.reply is not None and self._harvests is not None:

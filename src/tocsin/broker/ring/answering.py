@@ -11,6 +11,7 @@ from tocsin.broker.publishing.publishing import Publishing
 from tocsin.broker.pull_points.pull_points import PullPoints
 from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.asking import decode_request, encode, unknown
+from tocsin.broker.ring.balancing import Balancing
 from tocsin.broker.ring.circle import Circle
 from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.declaring import Declaring
@@ -62,8 +63,9 @@ class Answering:
         current: Callable[[Topic], Notification | None],
         seen: Callable[[], tuple[str, ...]],
         heard: Callable[[str, str, bool], None],
+        balancing: Balancing,
     ) -> None:
-        self._sharing = sharing
+        self._sharing, self._balancing = sharing, balancing
         self._circle, self._membership, self._placing, self._relaying = circle, membership, placing, relaying
         self._demanding, self._harvesting, self._view_replicas = demanding, harvesting, view_replicas
         self._replicas, self._settling, self._declaring, self._commons = replicas, settling, declaring, commons
@@ -153,6 +155,8 @@ class Answering:
                 return encode(self._seen())
             case asked.Load():
                 return encode(self._load())
+            case asked.Weigh() | asked.Where() | asked.Move() | asked.Relieved():
+                return encode(await self._balancing.answer(peer, request))
             case _:
                 return await self._shared(request)
         return DONE

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from tocsin.model.refusal import Refusal
+from tocsin.routing.ring.identifiers import BITS, identifier_of
 from tocsin.routing.ring.roster import Member, Roster
 
 PATIENCE = 20.0  # seconds in which a ring comes to terms with what happened
@@ -28,12 +29,20 @@ def number_of(roster: Roster) -> int:
 
 
 def life_of(member: Member) -> str:
-    """A node from when it came in until it is out: what it had then is that life's, also when it comes back."""
-    return f"{member.incarnation}/{member.name}"
+    """A node from when it came in until it is out: what it had then is that life's, also when it comes back. It says
+    where the node was, unless that follows from its name, as it always did in rings of before."""
+    place = "" if member.id == identifier_of(member.name) else f"@{member.id:0{BITS // 4}x}"
+    return f"{member.incarnation}{place}/{member.name}"
 
 
 def name_of(life: str) -> str:
     return life.partition("/")[2]
+
+
+def place_of(life: str) -> int:
+    """On the circle: whoever has that now goes on for a life that is over."""
+    place = life.partition("/")[0].partition("@")[2]
+    return int(place, 16) if place else identifier_of(name_of(life))
 
 
 def moved(number: int) -> Refusal:
@@ -51,6 +60,7 @@ class Circle:
         self._ready_for = 0  # the number of the roster by which this node has all that it owns
         self.closing = False
         self.is_leaving = False  # it takes nothing more: whoever asks waits for the roster without it
+        self.is_moving = False  # it comes back at once, at another place: whoever asks here waits for that
 
     @property
     def roster(self) -> Roster:
@@ -89,18 +99,31 @@ class Circle:
     async def take(self, roster: Roster) -> None:
         async with self._changed:
             if self._roster is None or number_of(roster) > number_of(self._roster):
-                self._roster = roster
+                before, self._roster = self.member, roster
+                if before is None or self.member is None or self.member.life != before.life:
+                    self.is_leaving = False  # not before: by the roster that it left it takes nothing more
                 self._changed.notify_all()
 
     async def ready(self, number: int) -> None:
         async with self._changed:
             self._ready_for = max(self._ready_for, number)
+            self.is_moving = self.is_moving and self.is_leaving
             self._changed.notify_all()
 
     def put_out(self) -> None:
         """What this node had is others'. It may act again as soon as it is let in, which can be a moment before it goes
         by the roster of then: until it does, it is ready for nothing."""
         self._ready_for = -1
+
+    async def stay(self) -> None:
+        """It does not leave after all."""
+        async with self._changed:
+            self.is_leaving = self.is_moving = False
+            self._changed.notify_all()
+
+    async def moved(self) -> None:
+        """For those who come to a node that moves; a little longer and they are told to come again."""
+        await self.until(lambda: not self.is_moving, PATIENCE)
 
     async def close(self) -> None:
         self.closing = True
@@ -142,7 +165,7 @@ class Circle:
         loop = asyncio.get_running_loop()
         began = loop.time()
         while True:
-            number, seconds = self.number, PATIENCE if self.may_act() else ALONE
+            number, seconds = self.number, PATIENCE if self.is_moving or self.may_act() else ALONE
             try:
                 self.must_act()
                 return await work(self.roster)

@@ -106,6 +106,12 @@ class Copies:
         """Whether all that is kept elsewhere is as it is here, to the last delivery."""
         return bool(self._keepers) and all(each.is_level for each in self._keepers.values())
 
+    async def caught_up(self) -> None:
+        """When all that is on disk now is kept elsewhere too, whatever comes meanwhile."""
+        last = self._log.durable - 1
+        while not (self._keepers and self._is_kept(last)):  # noqa: ASYNC110 - those who keep it would have to tell
+            await asyncio.sleep(AGAIN)
+
     async def close(self) -> None:
         keepers = list(self._keepers.values())
         for each in keepers:

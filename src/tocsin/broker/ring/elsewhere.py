@@ -28,9 +28,9 @@ class Elsewhere:
         self._circle, self._asking = circle, asking
 
     def has(self, name: str) -> bool:
-        """Whether what is called so has its home at another node."""
+        """Whether what is called so has its home at another node, or will have as soon as this one has moved."""
         circle = self._circle
-        return circle.is_in and not circle.is_alone and not circle.is_mine(place_of_name(name))
+        return circle.is_in and not circle.is_alone and (circle.is_moving or not circle.is_mine(place_of_name(name)))
 
     async def current(self, topic: Topic, own: bool) -> list[Notification]:
         """Refused where none is known of though somebody may have one; `own` where this node has."""

@@ -400,7 +400,8 @@ class Load(Struct, frozen=True, tag="l", array_like=True):
 
 class Loaded(Struct, frozen=True, array_like=True):
     """Where it is reached, subscriptions that stand there, and what was taken, relayed and sent since it began, and
-    `left` as nobody wanted it; `keepers` have copies of its log."""
+    `left` as nobody wanted it; `keepers` have copies of its log. `weight` is how much it has to do a second, by what
+    came lately."""
 
     url: str
     subscriptions: int
@@ -410,6 +411,37 @@ class Loaded(Struct, frozen=True, array_like=True):
     keepers: tuple[str, ...] = ()
     ready: bool = True
     left: int = 0
+    weight: float = 0.0
+
+
+class Weigh(Struct, frozen=True, tag="lw", array_like=True):
+    """For which keys do you have how much to do?"""
+
+    number: int
+
+
+class Weighed(Struct, frozen=True, array_like=True):
+    """In the order of its arc; `moving`: it is about to leave that."""
+
+    marks: tuple[tuple[int, float], ...]
+    moving: bool = False
+
+
+class Where(Struct, frozen=True, tag="lp", array_like=True):
+    """At which place of the circle would one more help most? From one that is in no ring yet."""
+
+
+class Move(Struct, frozen=True, tag="lm", array_like=True):
+    """Leave, and enter at that place, to relieve the node that has so many times the mean."""
+
+    number: int
+    place: int
+    relieved: str
+    times: float
+
+
+class Relieved(Struct, frozen=True, tag="lr", array_like=True):
+    """A part of what the other had is with who says so, which has moved for that."""
 
 
 Request = (
@@ -453,4 +485,8 @@ Request = (
     | Question
     | OfViews
     | Load
+    | Weigh
+    | Where
+    | Move
+    | Relieved
 )

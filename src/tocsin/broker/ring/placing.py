@@ -74,6 +74,12 @@ class Placing:
     def places(self, notification: Notification) -> tuple[Place, ...]:
         return places_of(notification, self._known().spaces)
 
+    def keys(self, notification: Notification) -> list[tuple[str, int]]:
+        """One of each of its places, of those for which it came here."""
+        arcs = () if notification.way is None else notification.way.arcs
+        found = ((each.plane, each.span.next_key(arcs[0][0] if arcs else 0)) for each in self.places(notification))
+        return [(plane, key) for plane, key in found if key is not None]
+
     def holders(self, roster: Roster, subscription: Subscription) -> list[Member]:
         """Who must have it."""
         span, home = self._span(subscription.filters), place_of_name(subscription.id)

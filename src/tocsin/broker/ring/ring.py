@@ -21,6 +21,7 @@ from tocsin.broker.ring import messages as asked
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
 from tocsin.broker.ring.asking import Asking
+from tocsin.broker.ring.balancing import Balancing
 from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
 from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
@@ -32,6 +33,7 @@ from tocsin.broker.ring.gathering import Gathering
 from tocsin.broker.ring.handing_over import HandingOver
 from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
+from tocsin.broker.ring.moving import LEAVING_SECONDS, Moving, known_place, place_of
 from tocsin.broker.ring.notifying import Notifying
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
@@ -40,6 +42,7 @@ from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
 from tocsin.broker.ring.settling import SWEEP_SECONDS, Settling, was_shared
 from tocsin.broker.ring.sharing import Sharing
+from tocsin.broker.ring.tally import Tally
 from tocsin.broker.ring.view_copies import ViewCopies
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
@@ -56,7 +59,7 @@ from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
 from tocsin.routing.implicit.services import Changes
 from tocsin.routing.ring import roster_messages as said
-from tocsin.routing.ring.identifiers import SIZE, distance, identifier_of, place_of_name, within
+from tocsin.routing.ring.identifiers import SIZE, distance, place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
 from tocsin.store.database import Store
@@ -68,7 +71,6 @@ from tocsin.wire.addresses import WireError
 from tocsin.wire.answer import Answer
 from tocsin.wire.peer_messages import UNREADABLE
 
-LEAVING_SECONDS = 120.0
 USERS_SECONDS = 0.5  # until a change of the users is seen
 GIVING_UP_SECONDS = 10.0
 LOOK_SECONDS = 5.0  # for an answer about how a node is
@@ -86,6 +88,10 @@ class Seat(Struct, frozen=True):
     load: asked.Loaded | None
     trouble: str = ""
 
+    @property
+    def weight(self) -> float:
+        return 0.0 if self.load is None else self.load.weight
+
 
 class View(Struct, frozen=True):
     """`standing` is "member", "alone" of one that does not reach the most of its ring, "out" or "waiting"."""
@@ -94,6 +100,12 @@ class View(Struct, frozen=True):
     standing: str
     number: int
     seats: tuple[Seat, ...]
+
+    @property
+    def mean(self) -> float:
+        """Of what the members have to do."""
+        known = [each.weight for each in self.seats if each.load is not None]
+        return sum(known) / max(1, len(known))
 
 
 class Means(Struct, frozen=True):
@@ -124,6 +136,7 @@ class Means(Struct, frozen=True):
     report: Callable[[str], None]
     journal: Any
     implicit: Implicit
+    tally: Tally
 
 
 class Ring:
@@ -199,6 +212,11 @@ class Ring:
             publishing.forget,
         )
         self._declaring = Declaring(circle, asking, self.placing, declarations)
+        self._moving = Moving(
+            port.name, store, circle, asking, self.membership, self._settling, self._hand_over, report
+        )
+        every = means.settings.balance
+        self._balancing = Balancing(circle, asking, means.tally, standing, self._moving, every, report)
         answering = Answering(
             circle,
             self.membership,
@@ -221,11 +239,14 @@ class Ring:
             current=means.current_messages.at,
             seen=means.topic_counts.names,
             heard=means.registrations.heard,
+            balancing=self._balancing,
         )
         port.answer = answering.answer
         self._tasks: list[asyncio.Task[None]] = []
         self._posts: set[asyncio.Task[None]] = set()
         self._departed = asyncio.Event()
+        self._stays = True  # it comes back when it has departed, for that it did to move
+        self._contacts: tuple[str, ...] = ()
 
     # The life of the service
 
@@ -235,13 +256,18 @@ class Ring:
 
     def start(self, join: str | None, *, enter: bool = True) -> None:
         """`join` is where another node of the ring is reached by its like; without one it is a ring of its own, until
-        others join. Who was in a ring before goes on there."""
+        others join. Who was in a ring before goes on there, or enters it again."""
         self.membership.start()
         machine = self.membership.machine
+        self._stays, self._contacts = enter, () if join is None else (join,)
         if machine.is_in and machine.roster is not None:
             self._settling.chosen(machine.roster)
+        elif enter and machine.roster is not None and not machine.contacts:
+            self._posts.add(asyncio.create_task(self._enter_again(machine.roster)))
+        elif enter and join is None:
+            self.membership.post(said.Found())
         elif enter:
-            self.membership.post(said.Found() if join is None else said.Enter(join))
+            self._posts.add(asyncio.create_task(self._enter(choose=known_place(self._means.store) is None)))
         works = (
             self._settling.run(),
             self._settling.release(),
@@ -249,6 +275,7 @@ class Ring:
             self._share_users(),
             self.view_copies.run(),
             self.demanding.begin(),
+            self._balancing.run(),
         )
         self._tasks = [asyncio.create_task(each) for each in works]
 
@@ -263,12 +290,11 @@ class Ring:
 
     async def leave(self) -> None:
         """For good: the others have all that it had when this returns. Who was interrupted does it again."""
+        self._stays = False
         try:
             async with asyncio.timeout(LEAVING_SECONDS):
                 if self.is_in and not self.circle.is_alone:
-                    await self._settling.hand_over()
-                    if (views := self.view_copies.kept()) is not None:
-                        await views
+                    await self._hand_over()
                     self.membership.post(said.Depart())
                     await self._departed.wait()
         except TimeoutError:
@@ -278,8 +304,14 @@ class Ring:
         if not self.is_in and self.membership.machine.roster is not None:
             await self._settling.put_out()
 
+    async def _hand_over(self, *, moving: bool = False) -> None:
+        await self._settling.hand_over(moving=moving)
+        if (views := self.view_copies.kept()) is not None:
+            await views
+
     async def close(self) -> None:
         await self.circle.close()
+        await self._moving.stop()
         for task in (*self._tasks, *self._posts):
             task.cancel()
         await asyncio.gather(*self._tasks, *self._posts, return_exceptions=True)
@@ -306,38 +338,57 @@ class Ring:
 
     def _me(self) -> Member:
         asked, port = self._means.settings, self._port
-        return Member(port.name, identifier_of(port.name), port.address, asked.role == "broker", asked.site or "")
+        place = place_of(port.name, self._means.store)
+        return Member(port.name, place, port.address, asked.role == "broker", asked.site or "")
+
+    @property
+    def place(self) -> int:
+        return self._moving.place
 
     def _reported(self, what: Any) -> None:
         match what:
             case said.Chosen(roster):
                 self._means.report(f"the ring has {len(roster.members)} nodes (roster {roster.number})")
+                if (me := roster.get(self.circle.me)) is not None:
+                    self._moving.stand(me.id)
                 self._settling.chosen(roster)
             case said.PutOut(roster):
                 self._means.report("this node was put out of its ring, where it was not heard of; it enters again")
                 self.circle.put_out()
                 self.demanding.forget()
-                self._tasks.append(asyncio.create_task(self._enter_again(roster)))
-            case said.Departed():
+                self._tasks.append(asyncio.create_task(self._enter_again(roster, stop=True)))
+            case said.Departed(roster):
                 self._departed.set()
+                if self._stays and roster is not None:
+                    self._tasks.append(asyncio.create_task(self._enter_again(roster)))
             case said.Kept(name, heard_by):
                 self._means.report(f"{name} is not heard of here, but by {heard_by}: is the line between bad?")
             case said.Forced(roster, out, by):
                 self._means.report(
                     f"{by} put {', '.join(out)} out of the ring without a majority (roster {roster.number})"
                 )
-            case said.Refused(why):
-                self._means.report(f"this node is not let into the ring: {why}")
+            case said.Refused():  # its place is another's, who came in the meantime
+                self._tasks.append(asyncio.create_task(self._enter(choose=True)))
 
-    async def _enter_again(self, roster: Roster) -> None:
+    async def _enter(self, *, choose: bool) -> None:
+        contacts = dict.fromkeys((*self._contacts, *self.membership.machine.contacts))
+        if choose:
+            self._moving.stand(await self._moving.choose(tuple(contacts)))
+        for address in contacts:
+            self.membership.post(said.Enter(address, self._moving.place))
+
+    async def _enter_again(self, roster: Roster, *, stop: bool = False) -> None:
+        """Where it was, or where it was to move to when it departed."""
+        if stop:
+            await self._moving.stop()
         for work in (self._settling.put_out, self._means.harvests.abandon):
             try:
                 async with asyncio.timeout(GIVING_UP_SECONDS):
                     await work()
             except Exception as problem:  # it enters all the same: others have gone on with all of that
                 self._means.report(f"not all that this node had is given up: {type(problem).__name__}: {problem}")
-        for each in roster.members:
-            self.membership.post(said.Enter(each.address))
+        self._contacts = tuple(each.address for each in roster.members if each.name != self.circle.me)
+        await self._enter(choose=False)
 
     @property
     def address(self) -> str:
@@ -479,8 +530,8 @@ class Ring:
         count = sum(is_of_ring(each) for each in self._means.standing.by_id.values())
         keepers = tuple(self.copies.keepers())
         url = self._means.base_url if self._means.settings.role == "broker" else ""
-        relayed, left = self.relaying.relayed, self.relaying.left
-        return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready, left)
+        relayed, left, weight = self.relaying.relayed, self.relaying.left, self._balancing.weight()
+        return asked.Loaded(url, count, accepted, relayed, delivered, keepers, self.circle.is_ready, left, weight)
 
 
 def _steady(now: Callable[[], Instant]) -> Callable[[], Instant]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tocsin.broker.declarations.declarations import Declarations
 from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.asking import Asking
-from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of
+from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, life_of, name_of, number_of, place_of
 from tocsin.broker.ring.commons import Commons
 from tocsin.broker.ring.copies import Copies
 from tocsin.broker.ring.handing_over import HandingOver
@@ -25,7 +25,7 @@ from tocsin.delivery.deliverer import Deliverer
 from tocsin.model.declarations import Declaration
 from tocsin.model.identity import SubscriptionId
 from tocsin.model.refusal import Refusal
-from tocsin.routing.ring.identifiers import distance, identifier_of
+from tocsin.routing.ring.identifiers import distance
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.store.database import Store
 
@@ -96,6 +96,7 @@ class Settling:
         self._settling: asyncio.Task[None] | None = None
         self._since = 0.0
         self._held: list[SubscriptionId] = []
+        self._kept_back: list[SubscriptionId] = []
         self._is_leaving = False
 
     def hold(self) -> None:
@@ -144,21 +145,30 @@ class Settling:
     async def close(self) -> None:
         await self._stop()
 
-    async def hand_over(self) -> None:
+    async def hand_over(self, *, moving: bool = False) -> None:
         """Until all that this node has is with others, who go on for it as soon as it is out. It is told on as long as
         it takes new things; then it is held, so that nothing is told twice."""
         circle = self._circle
         self._is_leaving = True
         self._keep_copies(circle.roster)
         await self._deliverer.drain(DRAIN_SECONDS)
-        await self._level()
-        circle.is_leaving = True
+        await self._copies.caught_up()
+        circle.is_leaving, circle.is_moving = True, moving
         await self._deliverer.drain(LAST_SECONDS)
-        for each in self._standing.all():
-            if is_of_ring(each):
-                self._deliverer.hold(each.id, LEAVING)
+        self._kept_back = [each.id for each in self._standing.all() if is_of_ring(each)]
+        for name in self._kept_back:
+            self._deliverer.hold(name, LEAVING)
         await self._deliverer.drain(LAST_SECONDS)
         await self._level()
+
+    async def stay(self) -> None:
+        """What was handed over is not taken by anybody: this node goes on."""
+        self._is_leaving = False
+        self._keep_copies(self._circle.roster)
+        await self._circle.stay()
+        for name in self._kept_back:
+            self._deliverer.release(name, LEAVING)
+        self._kept_back = []
 
     async def _level(self) -> None:
         sharing = self._sharing
@@ -166,8 +176,11 @@ class Settling:
             await asyncio.sleep(LOOK_AGAIN)
 
     async def put_out(self) -> None:
-        """Others go on for this node: what it had is theirs. What they never had was not acknowledged, and is not taken
-        for known when it comes again."""
+        """Others go on for this node: what it had is theirs, and it takes nothing more by the roster it was in. What
+        they never had was not acknowledged, and is not taken for known when it comes again."""
+        self._circle.is_leaving, self._is_leaving = True, False
+        if self._sharing is not None:
+            self._sharing.copies.put_out()
         await self._stop()
         self._copies.put_out()
         self._forget()
@@ -224,7 +237,7 @@ class Settling:
             try:
                 orphans = set(self.orphans()) if is_whole else await self._gather(number, *roster.range_of(me))
                 for origin in sorted(orphans):
-                    if roster.owner(identifier_of(name_of(origin))).name == me.name:
+                    if roster.owner(place_of(origin)).name == me.name:
                         await self._adopt(number, origin)
                 if not is_whole:
                     self._save(Ready(number, *roster.range_of(me)))

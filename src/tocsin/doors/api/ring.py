@@ -13,7 +13,8 @@ ring = Resource(RING)
 @ring.get(says="The nodes of the ring, which part each has, and how much lies on it")
 async def get_ring(node: Node, caller: Caller) -> RingDocument:
     found = await _ring(node).view(caller)
-    return RingDocument(found.node, found.standing, found.number, [_document(each) for each in found.seats])
+    members = [_document(each, found.mean) for each in found.seats]
+    return RingDocument(found.node, found.standing, found.number, members)
 
 
 @ring.delete("/{name}", says="Put out a node that does not come back, though the most of the ring is gone with it")
@@ -27,7 +28,7 @@ def _ring(node: Node) -> Ring:
     return node.ring
 
 
-def _document(seat: Seat) -> MemberDocument:
+def _document(seat: Seat, mean: float) -> MemberDocument:
     member, load = seat.member, seat.load
     known = MemberDocument(member.name, f"{member.id:016x}", seat.share, member.address, None, member.site)
     if load is None:
@@ -46,6 +47,7 @@ def _document(seat: Seat) -> MemberDocument:
         load.delivered,
         [*load.keepers],
         load.ready,
+        load=seat.weight / mean if mean else None,
     )
 
 

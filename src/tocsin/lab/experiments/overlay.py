@@ -95,12 +95,15 @@ def _loads(found: Sequence[Loaded]) -> Findings:
             "nodes": "balance.nodes",
             "max / mean, by chance": "balance.hashed",
             "max / mean, by load": "balance.by_load",
+            "after moves": "balance.moved",
+            "moves": "balance.moves",
             "run at": "costs.nodes",
             "messages of a join": "costs.join",
             "of a crash": "costs.crash",
         },
         "Load: keys of what is published at the node that has most, over the mean. By load, a node asks eight others"
-        " before it joins, and takes half of what the busiest has.",
+        " before it joins, and takes half of what the busiest has. After moves: from places by chance, each time that"
+        " one has more than twice the mean another leaves its place to take half of that.",
         "Joins and crashes: questions beyond those of the same ring at rest, by the machines.",
     )
 

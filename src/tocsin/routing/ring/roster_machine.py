@@ -95,6 +95,11 @@ class RosterKeeper:
         return NOWHERE if self.roster is None else self.roster.stamp
 
     @property
+    def contacts(self) -> tuple[str, ...]:
+        """By whom it enters; none when it does not."""
+        return self._passage.contacts
+
+    @property
     def is_in(self) -> bool:
         return self._council is not None
 
@@ -151,8 +156,8 @@ class RosterKeeper:
         match command:
             case Found() if self.roster is None:
                 return self._found(now)
-            case Enter(address):
-                return self._enter(address, now)
+            case Enter(address, place):
+                return self._enter(address, place, now)
             case Depart():
                 return self._passage.leave(self.roster if self._council else None, now)
             case Force():
@@ -189,13 +194,13 @@ class RosterKeeper:
         yield self._passage.live_anew(now)
         yield from self._learn(Roster(1, (self.me,), f"{self.me.name} {self.me.incarnation}"), now)
 
-    def _enter(self, address: str, now: Instant) -> Effects:
+    def _enter(self, address: str, place: int | None, now: Instant) -> Effects:
         """Who is in need not; who left as the last of its ring may enter another."""
         if self.standing(now) not in ("out", "waiting"):
             return ()
         known = () if self.roster is None else self.roster.few(MOST_ELSEWHERE)
         is_last, self._council = self._council is not None, None
-        return self._passage.enter(address, known, is_last, now)
+        return self._passage.enter(address, place, known, is_last, now)
 
     # Staying
 
@@ -267,11 +272,14 @@ class RosterKeeper:
 
     def _learn(self, roster: Roster, now: Instant) -> Iterator[Effect]:
         """The newest holds; what was between is not missed."""
-        was_in, is_in = self.is_in, roster.living(self.me.life) is not None
+        was_in, mine = self.is_in, roster.living(self.me.life)
+        is_in = mine is not None
         is_same = self.roster is not None and roster.ring == self.roster.ring
         if (was_in and not is_same) or (is_same and roster.stamp <= self.stamp) or not (was_in or is_in):
             return
         self.roster = roster
+        if mine is not None:
+            self._passage.stand(mine.id)
         self._wishes.learn(roster)
         yield Remember(ROSTER, roster)
         yield from self._belong(roster, now) if is_in else self._fall_out(roster)

@@ -25,9 +25,10 @@ class Found(Struct, frozen=True):
 
 
 class Enter(Struct, frozen=True):
-    """The ring of which a member is at this address."""
+    """The ring of which a member is at this address, at that place of the circle, or where it was last."""
 
     address: str
+    place: int | None = None
 
 
 class Depart(Struct, frozen=True):

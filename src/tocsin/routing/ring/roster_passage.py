@@ -25,6 +25,10 @@ class Passage:
         self._tries = 0
 
     @property
+    def contacts(self) -> tuple[str, ...]:
+        return self._own.contacts
+
+    @property
     def is_entering(self) -> bool:
         return bool(self._own.contacts)
 
@@ -41,7 +45,9 @@ class Passage:
         self.me = replace(self.me, incarnation=max(self.me.incarnation + 1, least, now))
         return self._become(incarnation=self.me.incarnation, leaving=None)
 
-    def enter(self, address: str, known: tuple[str, ...], is_last: bool, now: Instant) -> Iterator[Effect]:
+    def enter(
+        self, address: str, place: int | None, known: tuple[str, ...], is_last: bool, now: Instant
+    ) -> Iterator[Effect]:
         """By this address, or by who was known before and may still be there. Who asked before and was not answered
         may be in already, and goes on as that life: without it the others may not be a majority."""
         if address == self.me.address:
@@ -49,6 +55,7 @@ class Passage:
         if is_last or not (self.is_entering or self.is_leaving):
             yield self.live_anew(now)
         self._become(leaving=None)
+        self.me = replace(self.me, id=self.me.id if place is None else place)
         yield self._meet((address, *self._own.contacts, *known))
         yield from self.ask(None, now)
 
@@ -62,6 +69,10 @@ class Passage:
             yield from self.ask(roster, now)
         else:
             yield Report(Departed(roster))
+
+    def stand(self, place: int) -> None:
+        """Where it was let in: it may have asked for another since. Nobody goes anywhere while it is in."""
+        self.me = replace(self.me, id=place)
 
     def arrive(self) -> Iterator[Effect]:
         self.trouble, self.due = "", None
