@@ -110,11 +110,6 @@ class Circle:
             self.is_moving = self.is_moving and self.is_leaving
             self._changed.notify_all()
 
-    def put_out(self) -> None:
-        """What this node had is others'. It may act again as soon as it is let in, which can be a moment before it goes
-        by the roster of then: until it does, it is ready for nothing."""
-        self._ready_for = -1
-
     async def stay(self) -> None:
         """It does not leave after all."""
         async with self._changed:

@@ -354,8 +354,6 @@ class Ring:
                 self._settling.chosen(roster)
             case said.PutOut(roster):
                 self._means.report("this node was put out of its ring, where it was not heard of; it enters again")
-                self.circle.put_out()
-                self.demanding.forget()
                 self._tasks.append(asyncio.create_task(self._enter_again(roster, stop=True)))
             case said.Departed(roster):
                 self._departed.set()
