@@ -10,10 +10,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.whole.acts import call, numbers, subscribe, until
+from tests.whole.acts import call, numbers, publish, subscribe, until
 from tests.whole.rings import ProcessRing
 from tests.whole.shell import wait_until
-from tests.whole.sink import Sink
+from tests.whole.sink import Say, Sink
 from tests.whole.speech import message, notify
 
 from tocsin.wire.http_client import HttpClient
@@ -188,3 +188,26 @@ async def test_who_comes_takes_half_of_what_the_heaviest_has(ring: ProcessRing, 
         await ring.settled()
         seen = await until(lambda: ring.view(ring.at(0)), lambda seen: 1 < max(loads(seen)) < 2)
         assert sorted(each["load"] > 0.5 for each in seen["members"]) == [False, True, True]
+
+
+@pytest.mark.long
+async def test_what_waits_goes_round_the_ring_and_comes_back(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
+    """Each that has it is put out in turn; who had it in a former life takes it again."""
+    down = True
+    sink.script = lambda _: Say(503) if down else Say()
+    ring.flags = {"ring-balance": "none", "delivery-attempts": "1000000"}
+    await ring.grow(3)
+    first = ring.at(0)
+    topic = await ring.topic_at(first)
+    await subscribe(http, first, sink.url("x"), topic)
+    await publish(http, ring.at(1), topic, 7)
+    members = sorted((await ring.view(first))["members"], key=lambda each: int(each["id"], 16))
+    names = {await ring.name_of(each): number for number, each in ring.nodes.items()}
+    start = next(at for at, each in enumerate(members) if names[each["node"]] == 0)
+    for each in (*members[start:], *members[:start]):
+        ring.kill(names[each["node"]])
+        await ring.settled()
+        await ring.again(names[each["node"]])
+        await ring.settled()
+    down, before = False, len(sink.received)
+    await wait_until(lambda: any(each.path == "/x" for each in sink.received[before:]), "it is told after all")

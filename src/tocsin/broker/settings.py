@@ -183,8 +183,8 @@ class RingSettings(Struct, frozen=True):
     silence: Duration = 8.0
     max_latency: Annotated[float | None, optional(DURATION)] = None
     idle: Duration = 60.0
-    relay: Annotated[Literal["always", "on-demand"], one_of("always", "on-demand")] = "always"
     balance: Annotated[float | None, optional(DURATION)] = 60.0
+    relay: Annotated[Literal["always", "on-demand"], one_of("always", "on-demand")] = "always"
 
 
 class PipelineSettings(Struct, frozen=True):

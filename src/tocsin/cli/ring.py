@@ -61,8 +61,8 @@ def _row(each: MemberDocument, here: str) -> tuple[str, ...]:
 def _line(row: tuple[str, ...]) -> str:
     _, doors, share, load, subscriptions, accepted, relayed, left, delivered, copies, state = row
     said = f"doors {doors}; {share} of the circle{f', {load} times the mean to do' if load else ''}; {subscriptions}"
-    said = f"{said} subscriptions; {accepted} accepted, {relayed} passed on, {left} left, {delivered} delivered"
-    return f"{said}; copies at {copies or 'none'}{'; ' if state else ''}{state}"
+    said = f"{said} subscriptions; {accepted} accepted, {relayed} passed on, {left} left, {delivered} delivered; copies"
+    return f"{said} at {copies or 'none'}{'; ' if state else ''}{state}"
 
 
 def _words(found: RingDocument) -> Iterator[str]:

@@ -120,6 +120,11 @@ class Circle:
         """For those who come to a node that moves; a little longer and they are told to come again."""
         await self.until(lambda: not self.is_moving, PATIENCE)
 
+    def put_out(self) -> None:
+        """What this node had is others'. It may act again as soon as it is let in, which can be a moment before it goes
+        by the roster of then: until it does, it is ready for nothing."""
+        self._ready_for = -1
+
     async def close(self) -> None:
         self.closing = True
         async with self._changed:

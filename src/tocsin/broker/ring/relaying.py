@@ -140,7 +140,8 @@ class Relaying:
         if len(notifications) > 1:
             return [part for each in notifications for part in parts_of(each) or [self._kept(each)]]
         parts = parts_of(notifications[0])
-        if not parts or (circle.is_ready and not circle.is_moving and self._are_mine(parts)):
+        is_here = circle.is_ready and not circle.is_moving
+        if not parts or (is_here and self._are_mine(parts)):
             circle.must_act()
             return None
         return parts

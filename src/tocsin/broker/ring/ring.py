@@ -274,8 +274,8 @@ class Ring:
             self._sweep(),
             self._share_users(),
             self.view_copies.run(),
-            self.demanding.begin(),
             self._balancing.run(),
+            self.demanding.begin(),
         )
         self._tasks = [asyncio.create_task(each) for each in works]
 
@@ -354,8 +354,10 @@ class Ring:
                 self._settling.chosen(roster)
             case said.PutOut(roster):
                 self._means.report("this node was put out of its ring, where it was not heard of; it enters again")
+                self._given_up()
                 self._tasks.append(asyncio.create_task(self._enter_again(roster, stop=True)))
             case said.Departed(roster):
+                self._given_up()
                 self._departed.set()
                 if self._stays and roster is not None:
                     self._tasks.append(asyncio.create_task(self._enter_again(roster)))
@@ -367,6 +369,11 @@ class Ring:
                 )
             case said.Refused():  # its place is another's, who came in the meantime
                 self._tasks.append(asyncio.create_task(self._enter(choose=True)))
+
+    def _given_up(self) -> None:
+        """At once: others have what was this node's."""
+        self.circle.put_out()
+        self.demanding.forget()
 
     async def _enter(self, *, choose: bool) -> None:
         contacts = dict.fromkeys((*self._contacts, *self.membership.machine.contacts))
