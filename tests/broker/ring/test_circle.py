@@ -71,6 +71,22 @@ async def test_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         await made.agreed(work)
 
 
+async def test_who_was_put_out_takes_nothing_before_it_goes_by_the_next_roster() -> None:
+    made = await circle()
+    await made.ready(1)
+    made.put_out()
+    assert not made.is_ready and made.may_act()
+    waiting = asyncio.create_task(made.same(1, ready=True))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await made.take(roster(3, "a", "b"))
+    with pytest.raises(Refusal, match="has roster 3"):
+        await waiting
+    assert not made.is_ready
+    await made.ready(3)
+    assert made.is_ready
+
+
 async def test_who_goes_by_an_older_roster_is_told_and_a_newer_one_is_waited_for() -> None:
     made = await circle()
     await made.ready(1)
