@@ -35,7 +35,7 @@ async def ring(client: "Client") -> Output:
     """The nodes of a ring: which part each has, how much lies on it, and where copies of that are."""
     found = await client.ring.get()
     rows = [_row(each, found.node) for each in found.members]
-    drawn = table(NAMES, rows, right=(2, 3, 4, 5, 6, 7))
+    drawn = table(NAMES, rows, right=(2, 3, 4, 5, 6, 7, 8))
     lines = [(Text(row[0]), Text(_line(row))) for row in rows]
     return Output(found, lambda: show_list(drawn, lines), *_words(found))
 

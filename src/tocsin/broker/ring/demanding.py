@@ -76,8 +76,8 @@ class Demanding:
         if self._epoch != self._circle.number:
             self._epoch = self._circle.number
             self._relay.moved(self._epoch)
-        verdict = self._relay.wanted(flow, self._now())
-        return verdict if verdict.relay or self._circle.may_act() else RELAY
+        verdict, may_leave = self._relay.wanted(flow, self._now()), not self._circle.is_moving
+        return verdict if verdict.relay or (may_leave and self._circle.may_act()) else RELAY
 
     def answered(self, answers: Iterable[Answered]) -> None:
         for each in answers:
