@@ -229,6 +229,7 @@ API = [
     api("GET /api/trace", "of a subscription", "subscription and message", "?offset=$offset&subscription=$id"),
     api("GET /api/trace/{message}", made="message"),
     api("GET /api/ring"),
+    api("POST /api/ring/leave"),
     api("DELETE /api/ring/{name}", made="nothing"),
     api("GET /api/tree"),
     api("DELETE /api/tree/{address}", made="nothing"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, 
 from tests.whole.conftest import Start
 from tests.whole.ring_workload import declare, publish_all, subscribe_all, told
 from tests.whole.rings import Lines, ProcessRing
-from tests.whole.shell import BrokerProcess, accepted, document, wait_until
+from tests.whole.shell import BrokerProcess, accepted, document, run_to_end, wait_until
 from tests.whole.sink import Sink
 from tests.whole.speech import message, notify
 
@@ -155,6 +156,32 @@ async def test_a_node_that_was_put_out_comes_back_with_nothing_of_its_own(
         await wait_until(lambda each=each: len(distinct(sink, f"t{each}")) == 4, f"t{each} is told all")  # type: ignore[misc]
         assert distinct(sink, f"t{each}") == list(range(each, 32, 8))
     assert distinct(sink, "t3") == [3, 11]
+
+
+async def test_a_node_leaves_for_good_and_ends(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
+    await ring.grow(3)
+    names = [await subscribe(http, ring.at(each), sink.url(f"t{each}"), f"t{each}") for each in range(6)]
+    for number in range(24):
+        await publish(http, ring.at(number), f"t{number % 6}", number)
+    going = ring.nodes.pop(1)
+    words = [sys.executable, "-m", "tocsin", "ring", "leave", "--broker", going.url]
+    done = await asyncio.to_thread(run_to_end, words, ring.folder)
+    assert done.returncode == 0 and "hands over" in done.stdout, done
+    assert await asyncio.to_thread(going.process.wait, 120) == 0
+    assert "has left its ring" in going.said()
+    await ring.settled()
+    for number in range(24, 48):
+        await publish(http, ring.at(number), f"t{number % 6}", number)
+    for each, name in enumerate(names):
+        assert (await get(http, f"{ring.at(0).url}/api/subscriptions/{name}"))["state"] == "active"
+        await wait_until(lambda each=each: len(numbers(sink, f"t{each}")) == 8, f"t{each} is told all")  # type: ignore[misc]
+        assert numbers(sink, f"t{each}") == list(range(each, 48, 6))
+
+
+async def test_a_ring_of_one_is_not_left(ring: ProcessRing, http: HttpClient) -> None:
+    await ring.grow(1)
+    answer = await call(http, "POST", f"{ring.at(0).url}/api/ring/leave")
+    assert answer.status == 400 and "nobody could go on" in document(answer.body)["detail"]
 
 
 @pytest.mark.long

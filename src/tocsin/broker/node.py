@@ -371,6 +371,7 @@ class Node:
             self.journal,
             self.implicit,
             self._tally,
+            self.settings.worker is not None,
         )
         ring = Ring(port, means)
         on.network.schemes["ring"] = ring

@@ -1,4 +1,4 @@
-"""`ring`: the nodes that are one broker together, and putting one out that does not come back."""
+"""`ring`: the nodes that are one broker together; how one leaves them, and is put out when it does not come back."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -15,19 +15,8 @@ if TYPE_CHECKING:
 
 application = typer.Typer(invoke_without_command=True)
 ALONE = "this node is a ring of one: it has all of it; `tocsin serve --join HOST:PORT` starts another beside it"
-NAMES = (
-    "node",
-    "doors",
-    "share",
-    "load",
-    "subscriptions",
-    "accepted",
-    "passed on",
-    "left",
-    "delivered",
-    "copies at",
-    "",
-)
+COUNTS = ("share", "load", "subscriptions", "accepted", "passed on", "left", "delivered")
+NAMES = ("node", "doors", *COUNTS, "copies at", "")
 
 
 @asking(application.callback, "tocsin ring")
@@ -35,9 +24,17 @@ async def ring(client: "Client") -> Output:
     """The nodes of a ring: which part each has, how much lies on it, and where copies of that are."""
     found = await client.ring.get()
     rows = [_row(each, found.node) for each in found.members]
-    drawn = table(NAMES, rows, right=(2, 3, 4, 5, 6, 7, 8))
+    drawn = table(NAMES, rows, right=range(2, 2 + len(COUNTS)))
     lines = [(Text(row[0]), Text(_line(row))) for row in rows]
     return Output(found, lambda: show_list(drawn, lines), *_words(found))
+
+
+@asking(application.command, "tocsin ring leave --broker http://127.0.0.1:8081")
+async def leave(client: "Client") -> Output:
+    """Take the node that is asked out of its ring for good. It hands over what it has, and ends when the others go on
+    for it; it says so where it runs."""
+    await client.ring.leave()
+    return Output({"leaves": True}, "it hands over what it has, and ends; `tocsin ring` at another node shows the rest")
 
 
 @asking(application.command, "tocsin ring remove node-1f2e3d4c")

@@ -1,5 +1,6 @@
 """`serve`, `up` and `config`: a node alone, the whole platform, and the settings of both."""
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from tocsin.cli import options
 from tocsin.cli.output import WRONG_USE, console, counted, fail, give, say, until_signalled
 
 if TYPE_CHECKING:
+    from tocsin.broker.node import Node
     from tocsin.broker.settings import Settings
 
 
@@ -86,9 +88,18 @@ async def _serve(settings: "Settings", json: bool) -> None:
             if json:
                 give({"event": "listening", "url": node.base_url, "node": node.journal.node})
             say(f"{node.journal.node} listens on {node.base_url}  ({DOORS})")
-            await stop.wait()
+            await _stopped(node, stop)
             say("draining ...")
         say(f"stopped; {node.journal.log.durable} records in the log")
+
+
+async def _stopped(node: "Node", stop: asyncio.Event) -> None:
+    """Told so, or because it left its ring for good."""
+    events = (stop,) if node.ring is None else (stop, node.ring.left)
+    waiting = [asyncio.create_task(each.wait()) for each in events]
+    await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    for each in waiting:
+        each.cancel()
 
 
 async def _serve_together(settings: "Settings", many: int, json: bool) -> None:

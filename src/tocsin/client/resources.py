@@ -287,6 +287,11 @@ class Ring(Resource[Way]):
         return await self._ask(RingDocument, "GET", RING)
 
     @call
+    async def leave(self) -> None:
+        """The node that is asked, for good: it hands over what it has, and ends when the others go on for it."""
+        await self._send("POST", f"{RING}/leave")
+
+    @call
     async def remove(self, node: str) -> None:
         """One that does not come back, though most of the ring is gone with it: nobody else is asked."""
         await self._send("DELETE", below(RING, node))

@@ -53,7 +53,7 @@ class Platform:
         if not await _either(begun, stop, FIRST_BATCH_SECONDS) and not stop.is_set():
             raise PlatformFailed(f"the data pipeline finished no batch within {FIRST_BATCH_SECONDS:.0f} s")
         deadline = None if seconds is None else time.monotonic() + seconds
-        while not stop.is_set() and self.pipeline.failure is None:
+        while not (stop.is_set() or self._has_left()) and self.pipeline.failure is None:
             if deadline is not None and time.monotonic() >= deadline:
                 break
             with contextlib.suppress(TimeoutError):
@@ -61,6 +61,10 @@ class Platform:
                     await stop.wait()
         if self.pipeline.failure is not None:
             raise PlatformFailed(self.pipeline.failure)
+
+    def _has_left(self) -> bool:
+        """For good: there is nothing more to do."""
+        return self.node.ring is not None and self.node.ring.left.is_set()
 
     async def drain(self) -> bool:
         """No more is published; what was is matched, sent and in the tables."""

@@ -137,6 +137,7 @@ class Means(Struct, frozen=True):
     journal: Any
     implicit: Implicit
     tally: Tally
+    is_worker: bool
 
 
 class Ring:
@@ -244,7 +245,7 @@ class Ring:
         port.answer = answering.answer
         self._tasks: list[asyncio.Task[None]] = []
         self._posts: set[asyncio.Task[None]] = set()
-        self._departed = asyncio.Event()
+        self._departed, self.left = asyncio.Event(), asyncio.Event()
         self._stays = True  # it comes back when it has departed, for that it did to move
         self._contacts: tuple[str, ...] = ()
 
@@ -509,6 +510,29 @@ class Ring:
         roster = self.circle.roster
         seats = await asyncio.gather(*(self._seat(roster, each) for each in roster.members))
         return View(self.circle.me, self.membership.standing, roster.number, tuple(seats))
+
+    def depart(self, caller: Caller) -> None:
+        """This node, for good: it hands over what it has while it serves, and ends when others go on for it."""
+        caller.must_manage_everything("take a node out of its ring")
+        if not self.circle.is_in or self.circle.is_alone:
+            raise Refusal("malformed", "this node is a ring of one: nobody could go on for it")
+        if self._means.is_worker:
+            raise Refusal("malformed", "this node is one of several workers: stop them, and start fewer of them")
+        if self._stays:
+            self._stays = False
+            self._tasks.append(asyncio.create_task(self._leave_and_end()))
+
+    async def _leave_and_end(self) -> None:
+        self._means.report("this node hands over what it has, and leaves its ring")
+        try:
+            await self.leave()
+        except CannotLeave as problem:
+            self._means.report(f"this node stays in its ring: {problem}")
+            self._stays = True
+            await self._settling.stay()
+            return
+        self._means.report("this node has left its ring; started again it enters again")
+        self.left.set()
 
     async def remove(self, caller: Caller, names: Sequence[str]) -> None:
         """Nodes that do not come back, when most of the ring is gone with them: nobody else is asked."""

@@ -17,6 +17,11 @@ async def get_ring(node: Node, caller: Caller) -> RingDocument:
     return RingDocument(found.node, found.standing, found.number, members)
 
 
+@ring.post("/leave", says="Take this node out of its ring for good; it ends when the others go on for it", status=202)
+async def leave_ring(node: Node, caller: Caller) -> None:
+    _ring(node).depart(caller)
+
+
 @ring.delete("/{name}", says="Put out a node that does not come back, though the most of the ring is gone with it")
 async def remove_node(node: Node, caller: Caller, name: str) -> None:
     await _ring(node).remove(caller, (name,))
