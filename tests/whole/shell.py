@@ -109,6 +109,10 @@ class BrokerProcess:
     def _end(self, number: int, seconds: float = 120.0) -> int:
         if self.process.poll() is None:
             self.process.send_signal(number)
+        return self.ended(seconds)
+
+    def ended(self, seconds: float = 120.0) -> int:
+        """By itself."""
         code = self.process.wait(seconds)
         assert self.process.stdout is not None
         self.process.stdout.close()
