@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from tests.whole.acts import IMPATIENT, call, get, numbers, publish, subscribe, until
@@ -176,6 +177,39 @@ async def test_a_node_leaves_for_good_and_ends(ring: ProcessRing, http: HttpClie
         assert (await get(http, f"{ring.at(0).url}/api/subscriptions/{name}"))["state"] == "active"
         await wait_until(lambda each=each: len(numbers(sink, f"t{each}")) == 8, f"t{each} is told all")  # type: ignore[misc]
         assert numbers(sink, f"t{each}") == list(range(each, 48, 6))
+
+
+@pytest.mark.parametrize("relay", ["always", "on-demand"])
+async def test_what_all_nodes_had_before_is_told_to_who_begins_in_the_past(
+    ring: ProcessRing, http: HttpClient, sink: Sink, relay: str
+) -> None:
+    await ring.grow(3, **{"ring-relay": relay})
+    for number in range(24):
+        await publish(http, ring.at(number // 3), f"t{number % 3}", number)
+    early, past = list(range(0, 24, 3)), {"from": {"time": "1970-01-01T00:00:00Z"}}
+    late = await subscribe(http, ring.at(1), sink.url("late"), "t0")
+    name = await subscribe(http, ring.at(2), sink.url("t0"), "t0", **past)
+    point = await call(http, "POST", f"{ring.at(0).url}/api/pullpoints", {"topic": "t0"} | past)
+    assert point.status == 201, point
+    for number in range(24, 30):
+        await publish(http, ring.at(number), f"t{number % 3}", number)
+    await wait_until(lambda: sorted(numbers(sink, "t0")) == [*early, 24, 27], "all there was is told, once")
+    await wait_until(lambda: numbers(sink, "late") == [24, 27], f"{late} is told what came then")
+    held, at = list[Any](), f"{ring.at(1).url}/api/pullpoints/{document(point.body)['id']}/messages?wait=30s"
+    while len(held) < 10:
+        held += (await get(http, at))["items"]
+    assert sorted(each["event"]["id"] for each in held) == sorted(f"urn:t0:{each}" for each in (*early, 24, 27))
+    assert (await call(http, "DELETE", f"{ring.at(0).url}/api/subscriptions/{name}")).status == 204
+    await publish(http, ring.at(2), "t0", 99)
+    await wait_until(lambda: 99 in numbers(sink, "late"), "those that stand are told")
+    assert 99 not in numbers(sink, "t0")
+
+
+async def test_each_node_has_offsets_of_its_own(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
+    await ring.grow(2)
+    asked = {"consumer": sink.url("x"), "topic": "t", "from": {"offset": 0}}
+    answer = await call(http, "POST", f"{ring.at(0).url}/api/subscriptions", asked)
+    assert answer.status == 400 and "a log of its own" in document(answer.body)["detail"], answer
 
 
 async def test_a_ring_of_one_is_not_left(ring: ProcessRing, http: HttpClient) -> None:

@@ -55,7 +55,7 @@ State = Literal["active", "paused", "suspended", "ended"]
 
 class Subscription(Struct, frozen=True, cache_hash=True):
     """A conjunction of filters and a consumer; without a consumer it is a pull point. Where several nodes have it, the
-    greater `version` is the later."""
+    greater `version` is the later; with a `start` all of a ring have it, for what they had since then."""
 
     id: SubscriptionId
     owner: str | None
@@ -68,6 +68,7 @@ class Subscription(Struct, frozen=True, cache_hash=True):
     state: State = "active"
     reason: str = ""
     version: int = 0
+    start: Instant | None = None
 
     def wants_at(self, at: Position, when: Instant) -> bool:
         """Whether it stands for a notification accepted there and then, filters aside."""

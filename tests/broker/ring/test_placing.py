@@ -40,7 +40,7 @@ def placing(disk: Any, settled: list[str]) -> Placing:
     known = SimpleNamespace(spaces={})
     circle = Circle("a", lambda: True)
     asking: Any = None
-    return Placing(circle, asking, disk, disk, lambda: known, lambda: Instant(0), print, settle)  # type: ignore[arg-type, return-value]
+    return Placing(circle, asking, disk, disk, lambda: known, lambda: Instant(0), print, settle, int)  # type: ignore[arg-type, return-value]
 
 
 async def test_who_puts_the_same_again_waits_for_the_disk() -> None:

@@ -23,7 +23,7 @@ from tocsin.matching.catalogue import Catalogue
 from tocsin.model.filters import NOTHING, Filter
 from tocsin.model.identity import SECOND, Instant, SubscriptionId
 from tocsin.model.notification import Notification
-from tocsin.model.subscription import Subscription, neighbour_of
+from tocsin.model.subscription import Position, Subscription, neighbour_of
 from tocsin.routing.ring.identifiers import SIZE, named_at, place_of_name, within
 from tocsin.routing.ring.keys import Place, place_of, places_of
 from tocsin.routing.ring.roster import Member, Roster
@@ -42,7 +42,8 @@ def is_of_ring(subscription: Subscription) -> bool:
 
 class Placing:
     """`known` is what is declared; `expect` hears of a pull point that comes here from another node. `settled` returns
-    when no node leaves what those want that are called so."""
+    when no node leaves what those want that are called so; `first_since` finds the place in the log of what was taken
+    then or later."""
 
     def __init__(
         self,
@@ -54,7 +55,9 @@ class Placing:
         now: Callable[[], Instant],
         expect: Callable[[str], None],
         settled: Callable[[Iterable[str]], Awaitable[None]],
+        first_since: Callable[[Instant], int],
     ) -> None:
+        self._first_since = first_since
         self._circle, self._asking, self._journal, self._standing = circle, asking, journal, standing
         self._known, self._now, self._expect, self._settled = known, now, expect, settled
         self._storing: dict[str, asyncio.Future[int]] = {}
@@ -82,6 +85,8 @@ class Placing:
 
     def holders(self, roster: Roster, subscription: Subscription) -> list[Member]:
         """Who must have it."""
+        if subscription.start is not None:
+            return list(roster.members)
         span, home = self._span(subscription.filters), place_of_name(subscription.id)
         found = []
         for each in roster.members:
@@ -92,9 +97,9 @@ class Placing:
 
     def is_held(self, subscription: Subscription, after: int, upto: int) -> bool:
         """By who has that arc."""
-        return within(place_of_name(subscription.id), after, upto) or self._span(subscription.filters).meets_arc(
-            after, upto
-        )
+        if subscription.start is not None or within(place_of_name(subscription.id), after, upto):
+            return True
+        return self._span(subscription.filters).meets_arc(after, upto)
 
     def spaces_changed(self) -> None:
         self._span.cache_clear()
@@ -126,7 +131,7 @@ class Placing:
             else:
                 version = 1 if before is None else before.version + 1
                 subscription = replace(original(asked), version=version)
-            await self.put_here((subscription,), fresh=before is None)
+            await self.put_here((subscription,), fresh=before is None, replay=True)
             concerned = {each.name: each for each in self.holders(roster, subscription)}
             if before is not None:
                 concerned |= {each.name: each for each in self.holders(roster, before)}
@@ -136,27 +141,41 @@ class Placing:
 
     async def put(self, subscriptions: Sequence[Subscription], now: Instant) -> None:
         """From their homes; when it returns they may be acknowledged as far as this node is concerned."""
-        await self.put_here(subscriptions, now)
+        await self.put_here(subscriptions, now, replay=True)
         await self._settled([each.id for each in subscriptions])
 
     async def put_here(
-        self, subscriptions: Iterable[Subscription], now: Instant | None = None, *, fresh: bool = False
+        self,
+        subscriptions: Iterable[Subscription],
+        now: Instant | None = None,
+        *,
+        fresh: bool = False,
+        replay: bool = False,
     ) -> None:
         """On disk when it returns; what is older than what stands here changes nothing, and what is the same may have
-        been put a moment ago. `now` is on the clock of who says it; `fresh` is what was nowhere before."""
+        been put a moment ago. `now` is on the clock of who says it; `fresh` is what was nowhere before. One that is new
+        may ask for what this node had before: but once, and not again of a node that comes back (`replay`)."""
+        subscriptions = [each if now is None else self.on_clock(each, now) for each in subscriptions]
+        begin = {each.id: await self._since(each) for each in subscriptions if replay and _asks_for_past(each)}
         futures = []
         for each in subscriptions:
             before = self._latest(each.id)
             if (before is None and each.state == "ended") or (before is not None and before.version >= each.version):
                 futures += [self._storing[each.id]] if each.id in self._storing else []
                 continue
-            since = self._journal.position() if before is None else before.since
-            mine = self.localised(replace(each if now is None else self.on_clock(each, now), since=since))
+            since = begin.get(each.id, self._journal.position()) if before is None else before.since
+            mine = self.localised(replace(each, since=since))
             if not fresh:
                 self._look_at(before, mine)
             futures.append(self._store(mine))
         for future in futures:
             await self._journal.stored(future)
+
+    async def _since(self, subscription: Subscription) -> Position:
+        """Where one begins here that asks for the past."""
+        assert subscription.start is not None
+        offset = await asyncio.to_thread(self._first_since, subscription.start)
+        return replace(self._journal.position(), offset=offset)
 
     def _store(self, subscription: Subscription) -> "asyncio.Future[int]":
         name, stored = subscription.id, self._standing.change_here(subscription)
@@ -165,11 +184,14 @@ class Placing:
         return stored
 
     def on_clock(self, subscription: Subscription, now: Instant) -> Subscription:
-        """It ends when it should, though the clocks of two nodes are far apart."""
+        """It begins and ends when it should, though the clocks of two nodes are far apart."""
         ahead = self._now() - now
-        if subscription.expires is None or abs(ahead) < SAME_CLOCK:
+        if abs(ahead) < SAME_CLOCK:
             return subscription
-        return replace(subscription, expires=Instant(subscription.expires + ahead))
+        start, expires = (
+            None if each is None else Instant(each + ahead) for each in (subscription.start, subscription.expires)
+        )
+        return replace(subscription, start=start, expires=expires)
 
     def localised(self, subscription: Subscription) -> Subscription:
         """What feeds a pull point that has its home elsewhere is sent there."""
@@ -221,6 +243,11 @@ class Placing:
             for each in self._standing.by_id.values()
             if is_of_ring(each) and each.id not in self._standing.changing and not self.is_held(each, after, upto)
         ]
+
+
+def _asks_for_past(subscription: Subscription) -> bool:
+    """And has just been made."""
+    return subscription.start is not None and subscription.version <= 1
 
 
 def _is_same(one: Subscription, other: Subscription) -> bool:

@@ -46,11 +46,13 @@ from tocsin.broker.ring.tally import Tally
 from tocsin.broker.ring.view_copies import ViewCopies
 from tocsin.broker.settings import RingSettings
 from tocsin.broker.subscriptions.standing import StandingSubscriptions
+from tocsin.broker.subscriptions.start_position import start_position
 from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topics import TopicCounts
 from tocsin.delivery.deliverer import Deliverer
 from tocsin.flow.addressing import PULL_POINTS
 from tocsin.flow.ring_addresses import RING
+from tocsin.mediation.operations import Start
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
 from tocsin.model.identity import Instant, Pairs, SubscriptionId
@@ -153,7 +155,9 @@ class Ring:
         expect, known_now = means.mailboxes.expect, lambda: declarations.known
         leaves = means.settings.relay == "on-demand"
         self.demanding = demanding = Demanding(circle, asking, standing.by_id.values(), steady, leaves=leaves)
-        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect, demanding.settled)
+        settled, log = demanding.settled, means.places.log()
+        since = lambda when: start_position(Start(when=min(when, now())), log, means.log.next_offset, now())  # noqa: E731
+        self.placing = Placing(circle, asking, means.journal, standing, known_now, now, expect, settled, since)
         longest, idle = means.settings.max_latency, means.settings.idle
         gathering = None if longest is None else Gathering(longest, idle)
         self.relaying = Relaying(circle, asking, self.placing, publishing, demanding, gathering)

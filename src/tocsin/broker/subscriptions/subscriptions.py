@@ -52,6 +52,9 @@ class Ring(Protocol):
     @property
     def elsewhere(self) -> Elsewhere: ...
 
+    @property
+    def has_others(self) -> bool: ...
+
     def name(self, filters: tuple[Filter, ...]) -> SubscriptionId: ...
 
 
@@ -205,10 +208,14 @@ class Subscriptions:
         )
 
     async def _make(self, caller: Caller, request: Subscribe) -> Subscription:
-        start = await self._start(request.start)
+        begins = await self._start(request.start)
         asked = await self._checked(caller, request)
-        since = asked.since if start is None else Position(self._journal.node, start)
-        return await self._standing.change(replace(asked, since=since, owner=caller.name))
+        since = asked.since if begins is None else Position(self._journal.node, begins)
+        start = request.start.when if request.start is not None and self._has_others() else None
+        return await self._standing.change(replace(asked, since=since, owner=caller.name, start=start))
+
+    def _has_others(self) -> bool:
+        return (ring := self._ring()) is not None and ring.has_others
 
     async def _must_be_allowed(self, caller: Caller, request: Subscribe) -> None:
         if not caller.may_subscribe(request.filters):
@@ -299,5 +306,9 @@ class Subscriptions:
         if self._settings.log.shared is not None:
             text = "with a log that nodes share a subscription begins with what comes next; `tocsin pipeline replay`"
             raise Refusal("bad-start", f"{text} delivers what was before")
+        if start.when is None and self._has_others():
+            raise Refusal(
+                "bad-start", "each node of a ring has a log of its own: a subscription begins at a time there"
+            )
         folder, end = Places(self._settings.data).log("log"), self._journal.log.next_offset
         return await asyncio.to_thread(start_position, start, folder, end, self._now())
