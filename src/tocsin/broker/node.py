@@ -374,7 +374,7 @@ class Node:
             self.settings.worker is not None,
         )
         ring = Ring(port, means)
-        on.network.schemes["ring"] = ring
+        on.network.schemes["ring"] = ring.posting
         return ring
 
     @property

@@ -81,7 +81,7 @@ def _to_home(ring: Ring, name: str) -> Ask:
 
 async def _no_doors(ring: Ring) -> Reply:
     """A node of role dht (paper 004 s4.A)."""
-    found = await ring.with_doors()
+    found = await ring.overview.with_doors()
     text = f"this node has no doors; {', '.join(found) or 'none that is reached'} {'have' if found else 'has'} them"
     return Reply(421, _JSON, msgspec.json.encode({"error": "not-here", "message": text, "doors": found}))
 

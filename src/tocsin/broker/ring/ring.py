@@ -22,7 +22,7 @@ from tocsin.broker.ring.adoption import Adoption
 from tocsin.broker.ring.answering import Answering
 from tocsin.broker.ring.asking import Asking
 from tocsin.broker.ring.balancing import Balancing
-from tocsin.broker.ring.circle import PAUSE, Circle, Unreachable, number_of
+from tocsin.broker.ring.circle import PAUSE, Circle
 from tocsin.broker.ring.commons import Commons, Table
 from tocsin.broker.ring.copies import Copies, Settled
 from tocsin.broker.ring.declaring import Declaring
@@ -35,8 +35,10 @@ from tocsin.broker.ring.harvesting import Harvesting
 from tocsin.broker.ring.membership import Membership
 from tocsin.broker.ring.moving import LEAVING_SECONDS, Moving, known_place, place_of
 from tocsin.broker.ring.notifying import Notifying
+from tocsin.broker.ring.overview import Overview
 from tocsin.broker.ring.placing import Placing, is_of_ring
 from tocsin.broker.ring.port import RingPort
+from tocsin.broker.ring.posting import Posting
 from tocsin.broker.ring.publishers import Publishers
 from tocsin.broker.ring.relaying import Relaying
 from tocsin.broker.ring.replicas import Replicas
@@ -50,18 +52,16 @@ from tocsin.broker.subscriptions.start_position import start_position
 from tocsin.broker.topics.registrations import Registrations
 from tocsin.broker.topics.topics import TopicCounts
 from tocsin.delivery.deliverer import Deliverer
-from tocsin.flow.addressing import PULL_POINTS
-from tocsin.flow.ring_addresses import RING
 from tocsin.mediation.operations import Start
 from tocsin.model.declarations import Declaration
 from tocsin.model.filters import Filter
-from tocsin.model.identity import Instant, Pairs, SubscriptionId
+from tocsin.model.identity import Instant, SubscriptionId
 from tocsin.model.notification import Notification
 from tocsin.model.refusal import Refusal, known_names
 from tocsin.model.subscription import Subscription
 from tocsin.routing.implicit.services import Changes
 from tocsin.routing.ring import roster_messages as said
-from tocsin.routing.ring.identifiers import SIZE, distance, place_of_name, within
+from tocsin.routing.ring.identifiers import place_of_name, within
 from tocsin.routing.ring.roster import Member, Roster
 from tocsin.routing.ring.roster_hearing import Settings as Pace
 from tocsin.store.database import Store
@@ -70,44 +70,13 @@ from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
 from tocsin.store.places import Places
 from tocsin.wire.addresses import WireError
-from tocsin.wire.answer import Answer
-from tocsin.wire.peer_messages import UNREADABLE
 
 USERS_SECONDS = 0.5  # until a change of the users is seen
 GIVING_UP_SECONDS = 10.0
-LOOK_SECONDS = 5.0  # for an answer about how a node is
 
 
 class CannotLeave(WireError):
     """Nobody goes on for this node."""
-
-
-class Seat(Struct, frozen=True):
-    """A member as it is seen from here: `share` is its part of the circle; None for what it did not say."""
-
-    member: Member
-    share: float
-    load: asked.Loaded | None
-    trouble: str = ""
-
-    @property
-    def weight(self) -> float:
-        return 0.0 if self.load is None else self.load.weight
-
-
-class View(Struct, frozen=True):
-    """`standing` is "member", "alone" of one that does not reach the most of its ring, "out" or "waiting"."""
-
-    node: str
-    standing: str
-    number: int
-    seats: tuple[Seat, ...]
-
-    @property
-    def mean(self) -> float:
-        """Of what the members have to do."""
-        known = [each.weight for each in self.seats if each.load is not None]
-        return sum(known) / max(1, len(known))
 
 
 class Means(Struct, frozen=True):
@@ -247,8 +216,9 @@ class Ring:
             balancing=self._balancing,
         )
         port.answer = answering.answer
+        self.posting = Posting(circle, asking)
+        self.overview = Overview(circle, asking, lambda: self.membership.standing, self._load)
         self._tasks: list[asyncio.Task[None]] = []
-        self._posts: set[asyncio.Task[None]] = set()
         self._departed, self.left = asyncio.Event(), asyncio.Event()
         self._stays = True  # it comes back when it has departed, for that it did to move
         self._contacts: tuple[str, ...] = ()
@@ -268,11 +238,11 @@ class Ring:
         if machine.is_in and machine.roster is not None:
             self._settling.chosen(machine.roster)
         elif enter and machine.roster is not None and not machine.contacts:
-            self._posts.add(asyncio.create_task(self._enter_again(machine.roster)))
+            self._tasks.append(asyncio.create_task(self._enter_again(machine.roster)))
         elif enter and join is None:
             self.membership.post(said.Found())
         elif enter:
-            self._posts.add(asyncio.create_task(self._enter(choose=known_place(self._means.store) is None)))
+            self._tasks.append(asyncio.create_task(self._enter(choose=known_place(self._means.store) is None)))
         works = (
             self._settling.run(),
             self._settling.release(),
@@ -282,7 +252,7 @@ class Ring:
             self._balancing.run(),
             self.demanding.begin(),
         )
-        self._tasks = [asyncio.create_task(each) for each in works]
+        self._tasks += [asyncio.create_task(each) for each in works]
 
     @property
     def is_in(self) -> bool:
@@ -317,9 +287,10 @@ class Ring:
     async def close(self) -> None:
         await self.circle.close()
         await self._moving.stop()
-        for task in (*self._tasks, *self._posts):
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, *self._posts, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.posting.close()
         await self._settling.close()
         await self.demanding.close()
         await self.copies.close()
@@ -439,25 +410,6 @@ class Ring:
     def change_world(self, changes: Changes, by: str) -> Awaitable[int] | None:
         return None if self.sharing is None else self.sharing.world.spread(changes, by)
 
-    def post(self, url: str, headers: Pairs, body: bytes, done: Callable[[Answer], None]) -> None:
-        """What a pull point is to hold that has its home elsewhere."""
-        del headers
-        pull_point, _, subscription = url[len(RING) + len(PULL_POINTS) :].partition("/")
-        task = asyncio.create_task(self._post(pull_point, subscription, body, done))
-        self._posts.add(task)
-        task.add_done_callback(self._posts.discard)
-
-    async def _post(self, pull_point: str, subscription: str, frames: bytes, done: Callable[[Answer], None]) -> None:
-        async def attempt(roster: Roster) -> None:
-            home = roster.owner(place_of_name(pull_point))
-            await self.asking.tell(home, asked.Post(number_of(roster), pull_point, subscription, frames))
-
-        try:
-            await self.circle.agreed(attempt)
-            done(Answer(204))
-        except Refusal as refusal:
-            done(Answer(503 if refusal.reason == "overloaded" else 400, error=refusal.text))
-
     # What the doors ask
 
     def home_of(self, name: str) -> Member | None:
@@ -501,19 +453,7 @@ class Ring:
     def has_doors(self) -> bool:
         return self._means.settings.role == "broker"
 
-    async def with_doors(self) -> list[str]:
-        """Where clients are served."""
-        others = [each for each in self.circle.roster.members if each.doors]
-        seats = await asyncio.gather(*(self._seat(self.circle.roster, each) for each in others))
-        return [each.load.url for each in seats if each.load is not None]
-
     # What an operator does
-
-    async def view(self, caller: Caller) -> View:
-        caller.anybody()
-        roster = self.circle.roster
-        seats = await asyncio.gather(*(self._seat(roster, each) for each in roster.members))
-        return View(self.circle.me, self.membership.standing, roster.number, tuple(seats))
 
     def depart(self, caller: Caller) -> None:
         """This node, for good: it hands over what it has while it serves, and ends when others go on for it."""
@@ -547,16 +487,6 @@ class Ring:
                 "unknown-name", f"there is no other node {strangers[0][:80]!r}; {known_names(strangers[0], known)}"
             )
         await self.membership.tell(said.Force(tuple(names), caller.name or "an operator"))
-
-    async def _seat(self, roster: Roster, member: Member) -> Seat:
-        after, upto = roster.range_of(member)
-        share = (distance(after, upto) or SIZE) / SIZE
-        if member.name == self.circle.me:
-            return Seat(member, share, self._load())
-        try:
-            return Seat(member, share, await self.asking.ask(member, asked.Load(), asked.Loaded, LOOK_SECONDS))
-        except (Unreachable, Refusal, *UNREADABLE) as problem:
-            return Seat(member, share, None, str(problem))
 
     def _load(self) -> asked.Loaded:
         accepted, delivered = self._means.counts()

@@ -2,7 +2,8 @@
 
 from tocsin.broker.caller import Caller
 from tocsin.broker.node import Node
-from tocsin.broker.ring.ring import Ring, Seat
+from tocsin.broker.ring.overview import Seat
+from tocsin.broker.ring.ring import Ring
 from tocsin.documents.ring import RING, MemberDocument, RingDocument
 from tocsin.doors.api.router import Resource
 from tocsin.model.refusal import Refusal
@@ -12,7 +13,7 @@ ring = Resource(RING)
 
 @ring.get(says="The nodes of the ring, which part each has, and how much lies on it")
 async def get_ring(node: Node, caller: Caller) -> RingDocument:
-    found = await _ring(node).view(caller)
+    found = await _ring(node).overview.view(caller)
     members = [_document(each, found.mean) for each in found.seats]
     return RingDocument(found.node, found.standing, found.number, members)
 
