@@ -82,6 +82,7 @@ def test_a_person_is_asked_and_another_replies_with_the_same_to_all(broker: str,
     assert (histogram(found), found["met"]) == ({"yes": 2, "no": 1}, "all")
 
 
+@pytest.mark.long
 @pytest.mark.broker
 def test_who_does_not_reply_is_told_of_and_can_reply_later(broker: str) -> None:
     here = ("--broker", broker)

@@ -131,6 +131,7 @@ def report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> experiment.Report
     return experiment.run("implicit", out=tmp_path, progress=lambda text: None, chosen=chosen)
 
 
+@pytest.mark.long
 def test_tables_and_pictures(report: experiment.Report) -> None:
     titles = [each.title for each in report.tables]
     assert len(titles) == len(set(titles)) == 7

@@ -128,6 +128,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> experiment.Report:
         return experiment.run("ops", out=tmp_path_factory.mktemp("ops"), progress=lambda text: None, chosen=chosen)
 
 
+@pytest.mark.long
 def test_tables_and_picture(report: experiment.Report) -> None:
     by_title = {each.title.partition(":")[0]: each for each in report.tables}
     names = ["Fig. 8 (a)", "Fig. 8 (b)", "Fig. 8 (c), (d)", "Fig. 8 (e)", "Fig. 8 (f)"]
@@ -145,6 +146,7 @@ def test_tables_and_picture(report: experiment.Report) -> None:
     assert Path(picture).read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.long
 def test_more_classes_mean_fewer_matches_and_smaller_trees(report: experiment.Report) -> None:
     space = next(each for each in report.tables if each.title.startswith("Fig. 8 (f)"))
     two, _, twenty = (dict(zip(space.columns, row, strict=True)) for row in space.rows)

@@ -151,7 +151,7 @@ def test_without_a_world_or_a_history_it_says_so(recorder: "Recorder", spark: Sp
         learned_from(recorder, spark)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("noise", [0.0, pytest.param(0.1, marks=pytest.mark.long)])
 def test_a_hidden_ino_is_found(spark: SparkSession, noise: float) -> None:
     """Fifty categories, two hundred topics."""
     found = learned(spark, hidden_ino(7, noise), noise, 7)

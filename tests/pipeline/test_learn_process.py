@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.spark, pytest.mark.broker]
 
 
+@pytest.mark.long
 def test_what_is_learned_waits_in_the_world_to_be_confirmed(embedded: "Recorder", spark: SparkSession) -> None:
     keep_world(embedded, PutEdge(Edge("Labs", "Sea Quake", "Press")))
     subscriptions = [wanting(embedded, name, QUAKE) for name in ("port0", "port1")]

@@ -28,6 +28,7 @@ def waiting_for(folder: str) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa
     return run
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_it_moves_with_the_tasks_of_a_job(spark: SparkSession, tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []

@@ -159,6 +159,7 @@ def test_what_is_not_counted_has_a_note(world: World, tmp_path: Path, monkeypatc
     assert other["notifications"] is not None and other["note"] is None
 
 
+@pytest.mark.long
 def test_the_command_counts_as_a_dry_run_does() -> None:
     scenario = str(SCENARIOS / "fig-13.json")
     done = process("pipeline", "simulate", scenario, "--master", "local[1]", "--json")

@@ -105,6 +105,7 @@ async def delivered(ring: ProcessRing) -> dict[str, int]:
     return {each["node"]: each["delivered"] for each in (await ring.view(ring.at(0)))["members"]}
 
 
+@pytest.mark.long
 async def test_who_has_too_much_to_do_is_relieved(ring: ProcessRing, http: HttpClient, sink: Sink) -> None:
     await ring.grow(4)
     before = {each["node"]: each["id"] for each in (await ring.view(ring.at(0)))["members"]}
@@ -126,6 +127,7 @@ async def test_who_has_too_much_to_do_is_relieved(ring: ProcessRing, http: HttpC
     assert sum("has moved to relieve this node" in each.said() for each in ring.each) >= 1
 
 
+@pytest.mark.long
 async def test_a_node_comes_back_to_its_place(ring: ProcessRing, http: HttpClient) -> None:
     await ring.grow(3)
     places = {each["node"]: each["id"] for each in (await ring.view(ring.at(0)))["members"]}

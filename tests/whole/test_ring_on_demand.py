@@ -108,6 +108,7 @@ async def test_several_in_one_request_are_judged_one_by_one(ring: ProcessRing, h
     assert b">2<" in await _current(http, second, unwanted)
 
 
+@pytest.mark.long
 async def test_one_that_is_resumed_is_told_what_follows_and_one_that_expired_wants_nothing(
     ring: ProcessRing, http: HttpClient, sink: Sink
 ) -> None:

@@ -316,8 +316,9 @@ async def test_a_ring_tells_just_what_one_broker_tells(
         await declare(http, ring.at(1))
         await subscribe_all(http, ring.each, all_of_them, seed, many)
         await asyncio.gather(publish_all(http, [alone], seed, messages), publish_all(http, ring.each, seed, messages))
-        await wait_until(lambda: len(one.received) > 0 and len(one.received) == len(all_of_them.received), "the same")
-        await until(lambda: _waiting(http, [alone, *ring.each]), lambda waiting: waiting == 0)
+        patience = max(60.0, messages / 20)
+        await until(lambda: _waiting(http, [alone, *ring.each]), lambda waiting: waiting == 0, patience)
+        await wait_until(lambda: len(one.received) == len(all_of_them.received), "the same", patience)
         expected, found = told(one), told(all_of_them)
         assert len(expected) > messages
         assert found == expected

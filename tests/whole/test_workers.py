@@ -119,7 +119,8 @@ async def test_one_that_leaves_is_not_noticed(workers: Crew, sink: Sink) -> None
 PATIENT = {"delivery-attempts": "1000000"}
 
 
-@pytest.mark.parametrize("counts", [(1, 2, 1), pytest.param((3, 2, 4, 1), marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("counts", [(1, 2, 1), (3, 2, 4, 1)])
 async def test_the_whole_is_started_again_with_another_number(
     workers: Crew, sink: Sink, counts: tuple[int, ...]
 ) -> None:
