@@ -1,7 +1,8 @@
 """Going on for a node that is no more: what it had acknowledged and not delivered is taken from a copy of its log, and
 told to just those it was for."""
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -74,7 +75,7 @@ class Adoption:
         subscriptions = [each for each in standing_in(iter(payloads)).values() if is_of_ring(each)]
         await self._placing.put_here(each for each in subscriptions if each.state != "ended")
         count, waiting = 0, list[Left]()
-        for each in self._left(payloads, settled):
+        async for each in self._left(payloads, settled):
             if waiting and (len(waiting) >= TOGETHER or each.company != waiting[0].company):
                 await self._take(origin, waiting)
                 waiting = []
@@ -113,37 +114,43 @@ class Adoption:
     async def _copy(self, of: Member | None, origin: str, first: int, of_views: bool) -> Copy:
         """A page of what is kept there, or here."""
         if of is None:
-            return (self._view_replicas if of_views else self._replicas).copy(origin, first)
+            replicas = self._view_replicas if of_views else self._replicas
+            return await asyncio.to_thread(replicas.copy, origin, first)
         asked = Copies(self._circle.number, origin, first)
         return await self._asking.ask(of, OfViews(asked) if of_views else asked, Copy)
 
-    def _left(self, payloads: Iterable[bytes], settled: Settled) -> Iterator[Left]:
-        """As the node itself would have matched them, record by record."""
-        flow, lagging = Flow(self._base_url, self._known, self._judge), settled.lagging
-        feeding = dict[str, Subscription]()
+    async def _left(self, payloads: Iterable[bytes], settled: Settled) -> AsyncIterator[Left]:
+        """As the node itself would have matched them, record by record. There may be many, and a node that does nothing
+        else meanwhile is put out: so others have their turn between two records."""
+        flow = Flow(self._base_url, self._known, self._judge)
         for payload in payloads:
             match record := decode(payload):
                 case Changed(subscription=subscription):
                     flow.apply(subscription)
-                    feeding[subscription.id] = subscription
                 case Accepted():
-                    point = addressed_to(record)
-                    for each in readable(record):
-                        place = (record.at.offset, each.index)
-                        is_new = record.at.offset >= settled.matched_to
-                        if point is not None:
-                            if is_new or (point in lagging and lagging[point] < place):
-                                by = each.way.only if each.way is not None else ()
-                                yield Left(each, by or (point,), record.principal, f"{PULL_POINTS}{point}")
-                            continue
-                        wanted = [*flow.match(each).wanted, *(pair[0] for pair in flow.match(each).undecided)]
-                        only = [
-                            one.id
-                            for one in wanted
-                            if is_of_ring(one) and (is_new or (_lane(one) in lagging and lagging[_lane(one)] < place))
-                        ]
-                        if only or (is_new and each.reply is not None):
-                            yield _left(each, tuple(only) or NOBODY, record.principal)
+                    for left in _left_of(record, flow, settled):
+                        yield left
+                    await asyncio.sleep(0)
+
+
+def _left_of(record: Accepted, flow: Flow, settled: Settled) -> Iterator[Left]:
+    point, lagging = addressed_to(record), settled.lagging
+    is_new = record.at.offset >= settled.matched_to
+
+    def waits(lane: str, index: int) -> bool:
+        return is_new or (lane in lagging and lagging[lane] < (record.at.offset, index))
+
+    for each in readable(record):
+        if point is not None:
+            if waits(point, each.index):
+                by = each.way.only if each.way is not None else ()
+                yield Left(each, by or (point,), record.principal, f"{PULL_POINTS}{point}")
+            continue
+        matched = flow.match(each)
+        wanted = (*matched.wanted, *(pair[0] for pair in matched.undecided))
+        only = tuple(one.id for one in wanted if is_of_ring(one) and waits(_lane(one), each.index))
+        if only or (is_new and each.reply is not None):
+            yield _left(each, only or NOBODY, record.principal)
 
 
 def _left(told: Notification, only: tuple[str, ...], principal: str | None) -> Left:

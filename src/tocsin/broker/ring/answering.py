@@ -202,7 +202,8 @@ class Answering:
 
     async def _gathered(self, after: int, upto: int, behind: str) -> asked.Gathered:
         orphans = self._settling.orphans()
-        also = [each for origin in orphans for each in self._replicas.subscriptions(origin).values()]
+        kept = [await asyncio.to_thread(self._replicas.subscriptions, each) for each in orphans]
+        also = [each for subscriptions in kept for each in subscriptions.values()]
         return self._placing.gathered(after, upto, behind, also, orphans)
 
 

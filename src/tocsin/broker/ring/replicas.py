@@ -16,7 +16,7 @@ from tocsin.model.identity import SubscriptionId
 from tocsin.model.records import Changed
 from tocsin.model.refusal import Refusal
 from tocsin.model.subscription import Subscription
-from tocsin.store.codec import decode
+from tocsin.store.codec import decode, is_change
 from tocsin.store.errors import CannotAppend
 from tocsin.store.log.log import Log
 from tocsin.store.log.reader import LogReader
@@ -207,8 +207,7 @@ class Replicas:
 def standing_in(payloads: Iterator[bytes]) -> dict[SubscriptionId, Subscription]:
     found: dict[SubscriptionId, Subscription] = {}
     for payload in payloads:
-        record = decode(payload)
-        if isinstance(record, Changed):
+        if is_change(payload) and isinstance(record := decode(payload), Changed):
             known = found.get(record.subscription.id)
             if known is None or known.version <= record.subscription.version:
                 found[record.subscription.id] = record.subscription

@@ -324,7 +324,8 @@ class Ring:
     def _reported(self, what: Any) -> None:
         match what:
             case said.Chosen(roster):
-                self._means.report(f"the ring has {len(roster.members)} nodes (roster {roster.number})")
+                many = len(roster.members)
+                self._means.report(f"the ring has {many} {'node' if many == 1 else 'nodes'} (roster {roster.number})")
                 if (me := roster.get(self.circle.me)) is not None:
                     self._moving.stand(me.id)
                 self._settling.chosen(roster)
